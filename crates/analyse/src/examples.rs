@@ -21,7 +21,7 @@ use rigel_model::{Kind, Outcome};
 
 /// One load, with figures known to 1 %.
 pub fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
-    let known = |value: f64| Estimate {
+    let estimate = |value: f64| Estimate {
         value,
         interval: Some(Limits {
             low: value * 0.99,
@@ -33,12 +33,12 @@ pub fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
         depth,
         ranks: None,
         io_bytes,
-        iops: known(iops),
-        mb_per_s: known(iops * f64::from(io_bytes) / 1e6),
-        mean_us: known(response_us),
-        p50_us: known(response_us),
-        p99_us: known(response_us),
-        p999_us: known(response_us),
+        iops: estimate(iops),
+        mb_per_s: estimate(iops * f64::from(io_bytes) / 1e6),
+        mean_us: estimate(response_us),
+        p50_us: estimate(response_us),
+        p99_us: estimate(response_us),
+        p999_us: estimate(response_us),
         steady: Some(true),
     }
 }
@@ -49,25 +49,25 @@ pub fn calibration() -> Calibration {
     let rate =
         |depth: u32, bytes: u32| f64::from(depth.min(8)) / (100e-6 + f64::from(bytes) * 1e-9);
     let read = |depth, bytes| Some(at(depth, bytes, rate(depth, bytes)));
-    let mut found = crate::calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
+    let mut calibration = crate::calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
     let most = Mean {
         value: rate(8, 8192),
         error: 1.0,
         effective_n: 20.0,
         degrees: 4.0,
     };
-    found.low_load = read(1, 8192);
-    found.at_knee = read(8, 8192);
-    found.maximum = read(16, 8192);
-    found.large = read(8, 1 << 20);
-    found.large_low_load = read(1, 1 << 20);
-    found.stream = read(1, 1 << 20);
-    found.writes = Some(at(16, 16 << 10, 40_000.0));
-    found.log_writes = vec![LogWrites {
+    calibration.low_load = read(1, 8192);
+    calibration.at_knee = read(8, 8192);
+    calibration.maximum = read(16, 8192);
+    calibration.large = read(8, 1 << 20);
+    calibration.large_low_load = read(1, 1 << 20);
+    calibration.stream = read(1, 1 << 20);
+    calibration.writes = Some(at(16, 16 << 10, 40_000.0));
+    calibration.log_writes = vec![LogWrites {
         bytes: 4096,
         at: at(1, 4096, 1000.0),
     }];
-    found.curve.knee = Some(Knee {
+    calibration.curve.knee = Some(Knee {
         load: 8.0,
         throughput: most,
         range: KneeRange {
@@ -84,7 +84,7 @@ pub fn calibration() -> Calibration {
         bounded_below: true,
         bounded_above: true,
     });
-    found
+    calibration
 }
 
 /// The header of a run on a file on one disk.
@@ -140,7 +140,7 @@ pub fn header() -> Header {
 /// of two objectives.
 pub fn rounds(n: u32) -> Vec<Round> {
     let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
-    let one = |at: u32| {
+    let round = |at: u32| {
         let rate = 12_000.0 + f64::from(at * 7919 % 101);
         Round {
             number: at + 1,
@@ -179,7 +179,7 @@ pub fn rounds(n: u32) -> Vec<Round> {
             }),
         }
     };
-    (0..n).map(one).collect()
+    (0..n).map(round).collect()
 }
 
 /// 1,000 reads of 64 rows measured in ten seconds, after 100 in the warm-up, by four sessions.

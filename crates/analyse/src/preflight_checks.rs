@@ -21,14 +21,14 @@ pub fn preflight_findings(
     after: &Sample,
     buffered: bool,
 ) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for member in &facts.members {
-        found.extend(unwritten(member));
-        found.extend(filesystem(member, buffered));
-        found.extend(mount(member));
-        found.extend(fragments(member));
+        findings.extend(unwritten(member));
+        findings.extend(filesystem(member, buffered));
+        findings.extend(mount(member));
+        findings.extend(fragments(member));
     }
-    found.extend(memory(host, facts, buffered));
+    findings.extend(memory(host, facts, buffered));
     let mut devices: Vec<&BlockDevice> = facts
         .members
         .iter()
@@ -38,17 +38,17 @@ pub fn preflight_findings(
     devices.dedup_by(|one, other| one.name == other.name);
     let loads = device_loads(before, after);
     for device in devices {
-        found.extend(kind_of_device(device));
-        found.extend(queue(device));
+        findings.extend(kind_of_device(device));
+        findings.extend(queue(device));
         let load = loads.iter().find(|(name, _)| *name == device.name);
-        found.extend(load.and_then(|(_, load)| busy_device(device, load)));
+        findings.extend(load.and_then(|(_, load)| busy_device(device, load)));
     }
-    found.extend(busy_host(before, after));
-    found.extend(clock(host));
-    found.extend(limits(host));
+    findings.extend(busy_host(before, after));
+    findings.extend(clock(host));
+    findings.extend(limits(host));
     // Highest severity first; within one severity, in the order above.
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    found
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
 }
 
 /// A note with a hint.
@@ -102,14 +102,14 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
         .collect();
     let has = |option: &str| options.contains(&option);
     let elsewhere = "measure a file on ext4 or XFS, or the block device itself";
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     match kind {
-        "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => found.push(Finding::warning(
+        "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => findings.push(Finding::warning(
             FindingName::MemoryFilesystem,
             format!("{path} is on {kind}, which is memory: no storage is measured"),
             "give a file on the storage to be measured",
         )),
-        "overlay" | "aufs" | "ecryptfs" => found.push(Finding::warning(
+        "overlay" | "aufs" | "ecryptfs" => findings.push(Finding::warning(
             FindingName::LayeredFilesystem,
             format!(
                 "{path} is on {kind}, a layer over another filesystem that may copy on write or \
@@ -117,7 +117,7 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
             ),
             "give a file on the filesystem below, such as a volume mounted into the container",
         )),
-        "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => found.push(Finding::warning(
+        "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => findings.push(Finding::warning(
             FindingName::CopyOnWrite,
             format!(
                 "{path} is on {kind}, which writes every block to a new location and verifies \
@@ -131,7 +131,7 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
             },
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "lustre" | "gpfs" | "beegfs" => {
-            found.push(advice(
+            findings.push(advice(
                 FindingName::NetworkFilesystem,
                 format!(
                     "{path} is on {kind}: the network and the server's cache are measured with \
@@ -151,14 +151,14 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
         } else {
             kind.to_string()
         };
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::DirectIo,
             format!("{path} is on {why}, which may accept direct I/O and buffer it anyway"),
             elsewhere,
         ));
     }
     if let Some(option) = options.iter().find(|option| option.starts_with("compress")) {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::Compression,
             format!(
                 "{path} is on {kind} mounted with {option}: compressible data is read faster than \
@@ -167,7 +167,7 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
             "let Rigel make the file (its data does not compress), or mount without compression",
         ));
     }
-    found
+    findings
 }
 
 fn mount(member: &VolumeMember) -> Option<Finding> {
@@ -289,13 +289,13 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
 
 fn queue(device: &BlockDevice) -> Vec<Finding> {
     let name = &device.name;
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     let simple = matches!(
         device.scheduler.as_str(),
         "" | "none" | "noop" | "mq-deadline" | "deadline"
     );
     if !device.rotational && !simple {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::Scheduler,
             format!(
                 "{name} uses the I/O scheduler {}, which costs CPU and delays requests",
@@ -305,7 +305,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
         ));
     }
     if device.write_cache == "write back" {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::WriteCache,
             format!(
                 "{name} has a write-back cache: a write completes in the cache, a commit when the \
@@ -316,7 +316,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     // Stacked devices pass requests on and do not merge them.
     let has_queue = device.requests > 0 && !device.scheduler.is_empty();
     if device.nomerges == 0 && has_queue {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::Merges,
             format!(
                 "{name} may merge adjacent requests (nomerges 0): its counters may show fewer \
@@ -324,7 +324,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
             ),
         ));
     }
-    found
+    findings
 }
 
 /// Warns if others use the device: their load distorts the measurement.
@@ -354,9 +354,9 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
     const BUSY: f64 = 0.25;
     const PRESSURE: f64 = 0.10;
     let load = host_load(before, after);
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     if load.stolen > STOLEN {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::Steal,
             format!(
                 "the hypervisor took {} of the CPU time for others",
@@ -366,7 +366,7 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
         ));
     }
     if load.busy > BUSY {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::CpuBusy,
             format!(
                 "the CPUs were {} busy before the measurement",
@@ -376,7 +376,7 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
         ));
     }
     if let Some(pressure) = load.io_pressure.filter(|pressure| *pressure > PRESSURE) {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::IoPressure,
             format!(
                 "tasks waited for I/O {} of the time before the measurement",
@@ -385,7 +385,7 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
             "find them with `iotop -o` and stop them, or measure at a quieter time",
         ));
     }
-    found
+    findings
 }
 
 fn clock(host: &Host) -> Option<Finding> {
@@ -420,15 +420,15 @@ fn limits(host: &Host) -> Vec<Finding> {
     const LOCKED_MIN: u64 = 64 * MIB;
     const FILES_MIN: u64 = 1024;
     let limits = &host.limits;
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     match limits.io_uring_disabled {
-        Some(2) => found.push(advice(
+        Some(2) => findings.push(advice(
             FindingName::IoUring,
             "io_uring is forbidden on this host (kernel.io_uring_disabled = 2): libaio is used"
                 .into(),
             "sysctl kernel.io_uring_disabled=0",
         )),
-        Some(1) => found.push(advice(
+        Some(1) => findings.push(advice(
             FindingName::IoUring,
             "io_uring is for privileged users only on this host (kernel.io_uring_disabled = 1): \
              others use libaio"
@@ -440,7 +440,7 @@ fn limits(host: &Host) -> Vec<Finding> {
     }
     let left = limits.aio_max.saturating_sub(limits.aio_used);
     if limits.aio_max > 0 && left < AIO_LEFT_MIN {
-        found.push(advice(
+        findings.push(advice(
             FindingName::Aio,
             format!(
                 "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are in use: libaio may get \
@@ -451,7 +451,7 @@ fn limits(host: &Host) -> Vec<Finding> {
         ));
     }
     if let Some(locked) = limits.locked_memory.filter(|locked| locked.0 < LOCKED_MIN) {
-        found.push(advice(
+        findings.push(advice(
             FindingName::LockedMemory,
             format!(
                 "this user may lock only {locked} of memory: io_uring may have to work without \
@@ -461,19 +461,19 @@ fn limits(host: &Host) -> Vec<Finding> {
         ));
     }
     if let Some(files) = limits.open_files.filter(|files| *files < FILES_MIN) {
-        found.push(advice(
+        findings.push(advice(
             FindingName::OpenFiles,
             format!("at most {files} files may be open at once"),
             format!("ulimit -n {FILES_MIN}"),
         ));
     }
     if host.cpus == 1 {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::Cpus,
             "a single CPU generates the load and runs everything else".to_string(),
         ));
     }
-    found
+    findings
 }
 
 #[cfg(test)]

@@ -56,19 +56,23 @@ pub fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
     if !is_curve || !loads.iter().all(is_alike) {
         return None;
     }
-    let found = knee(&points, MARGIN)?;
-    let at = loads
+    let knee = knee(&points, MARGIN)?;
+    let load = loads
         .iter()
-        .find(|load| load.outstanding.map(f64::from) == Some(found.load))?;
+        .find(|load| load.outstanding.map(f64::from) == Some(knee.load))?;
     let has_own_name = loads[1..].iter().all(|load| load.label != first.label);
-    let name = if has_own_name { &at.label } else { &at.load };
+    let name = if has_own_name {
+        &load.label
+    } else {
+        &load.load
+    };
     Some(ReportedKnee {
         label: name.clone(),
-        iops: at.iops?,
-        mean_us: at.latency.mean_us?,
-        plateau_iops: found.plateau.throughput,
-        is_reached: found.bounded_above,
-        is_highest: Some(&at.outstanding) == outstanding.last(),
+        iops: load.iops?,
+        mean_us: load.latency.mean_us?,
+        plateau_iops: knee.plateau.throughput,
+        is_reached: knee.bounded_above,
+        is_highest: Some(&load.outstanding) == outstanding.last(),
     })
 }
 

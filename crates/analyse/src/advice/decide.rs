@@ -115,14 +115,14 @@ mod tests {
     use rigel_model::DemandKind;
     use rigel_model::examples::stream;
 
-    fn of(found: &Calibration, product: Product, name: &str, terms: AdviceTerms) -> Advice {
-        let section = advise(found, &examples::header(), &[product], terms).remove(0);
+    fn of(calibration: &Calibration, product: Product, name: &str, terms: AdviceTerms) -> Advice {
+        let section = advise(calibration, &examples::header(), &[product], terms).remove(0);
         let setting = section.settings.into_iter().find(|one| one.setting == name);
         setting.expect(name)
     }
 
-    fn decided(found: &Calibration, product: Product, name: &str) -> Decision {
-        of(found, product, name, AdviceTerms::default()).decision
+    fn decided(calibration: &Calibration, product: Product, name: &str) -> Decision {
+        of(calibration, product, name, AdviceTerms::default()).decision
     }
 
     /// What is decided on the depth of reads, if the knee lies between these depths.

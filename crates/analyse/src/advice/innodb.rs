@@ -40,7 +40,7 @@ const THREADS_MAX: f64 = 64.0;
 
 /// All settings for `MySQL` or `MariaDB`.
 pub(super) fn settings(ground: &Ground, product: Product) -> Vec<Advice> {
-    let found = ground.found;
+    let calibration = ground.found;
     vec![
         // The maximum comes first: a capacity above it would be cut down to it.
         capacity(ground, product, "innodb_io_capacity_max", HEADROOM),
@@ -55,14 +55,14 @@ pub(super) fn settings(ground: &Ground, product: Product) -> Vec<Advice> {
             product,
             "innodb_read_io_threads",
             ground.knee().map(|(knee, _)| knee),
-            found.at_knee,
+            calibration.at_knee,
         ),
         threads(
             ground,
             product,
             "innodb_write_io_threads",
-            found.writes.map(|at| at.depth.into()),
-            found.writes,
+            calibration.writes.map(|at| at.depth.into()),
+            calibration.writes,
         ),
     ]
 }
@@ -136,8 +136,8 @@ fn source(product: Product, setting: &str) -> &'static str {
 fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64) -> Advice {
     let blank = ground.blank(product, setting, source(product, setting));
     let Some(writes) = ground.found.writes else {
-        let known = "no writes were measured, and the rate of reads does not predict them";
-        return blank.not_measured(known, ground.command("--as mysql --write"));
+        let missing = "no writes were measured, and the rate of reads does not predict them";
+        return blank.not_measured(missing, ground.command("--as mysql --write"));
     };
     let most = recommended_max(setting);
     let write = |rate: f64| three_digits(rate.clamp(CAPACITY_MIN, most));
@@ -252,12 +252,12 @@ fn threads(
 ) -> Advice {
     let blank = ground.blank(product, setting, source(product, setting));
     let Some(depth) = depth else {
-        let (known, options) = if setting.contains("_write_") {
+        let (missing, options) = if setting.contains("_write_") {
             ("no writes were measured", "--as mysql --write")
         } else {
             ("no knee was found", "--as mysql")
         };
-        return blank.not_measured(known, ground.command(options));
+        return blank.not_measured(missing, ground.command(options));
     };
     let enough = (depth / REQUESTS_A_THREAD).ceil().max(1.0);
     let what = if setting.contains("_write_") {

@@ -16,17 +16,23 @@ const PAGE: u32 = 4096;
 
 /// All settings for `io.cost.model`.
 pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
-    let found = ground.found;
+    let calibration = ground.found;
     vec![
         rbps(ground),
         rseqiops(ground),
-        random(ground, "rrandiops", found.maximum, "reads", "--size 4KiB"),
+        random(
+            ground,
+            "rrandiops",
+            calibration.maximum,
+            "reads",
+            "--size 4KiB",
+        ),
         wbps(ground),
         wseqiops(ground),
         random(
             ground,
             "wrandiops",
-            found.writes,
+            calibration.writes,
             "writes",
             "--size 4KiB --write",
         ),
@@ -53,8 +59,8 @@ fn assigned(advice: Advice) -> Advice {
 
 /// The higher of two rates: one sequential stream, and large reads at the depth of their maximum.
 fn rbps(ground: &Ground) -> Advice {
-    let found = ground.found;
-    let both = found.stream.into_iter().chain(found.large);
+    let calibration = ground.found;
+    let both = calibration.stream.into_iter().chain(calibration.large);
     let Some(most) = both.max_by(|one, other| one.mb_per_s.value.total_cmp(&other.mb_per_s.value))
     else {
         return blank(ground, "rbps").not_measured(
@@ -62,7 +68,7 @@ fn rbps(ground: &Ground) -> Advice {
             ground.command("").trim_end().into(),
         );
     };
-    let how = if Some(most) == found.stream {
+    let how = if Some(most) == calibration.stream {
         "one sequential stream"
     } else {
         "random reads"
@@ -92,12 +98,12 @@ fn random(
             .not_measured(format!("no random {what} were measured"), command);
     };
     if at.io_bytes != PAGE {
-        let known = format!(
+        let measured = format!(
             "{} random {what} of {} per second were measured, but the model needs 4 KiB",
             count(at.iops.value),
             size(at.io_bytes)
         );
-        return blank(ground, setting).not_measured(known, command);
+        return blank(ground, setting).not_measured(measured, command);
     }
     assigned(Advice {
         derivation: format!(
@@ -112,14 +118,14 @@ fn random(
 const TOOL: &str = "tools/cgroup/iocost_coef_gen.py # in the kernel's sources";
 
 fn rseqiops(ground: &Ground) -> Advice {
-    let found = ground.found;
-    let most = found
+    let calibration = ground.found;
+    let most = calibration
         .large
         .into_iter()
-        .chain(found.stream)
+        .chain(calibration.stream)
         .map(|at| at.mb_per_s.value)
         .reduce(f64::max);
-    let least = found
+    let least = calibration
         .maximum
         .filter(|at| at.io_bytes <= PAGE)
         .map(|at| at.iops.value);
@@ -132,12 +138,12 @@ fn rseqiops(ground: &Ground) -> Advice {
     let lower = least.map_or_else(String::new, |iops| {
         format!(", and usually at least rrandiops, {iops:.0}")
     });
-    let known = format!("sequential reads of 4 KiB were not measured{upper}{lower}");
-    blank(ground, "rseqiops").not_measured(known, TOOL.into())
+    let missing = format!("sequential reads of 4 KiB were not measured{upper}{lower}");
+    blank(ground, "rseqiops").not_measured(missing, TOOL.into())
 }
 
 fn wbps(ground: &Ground) -> Advice {
-    let known = ground.most_written().map_or_else(
+    let missing = ground.most_written().map_or_else(
         || "no writes were measured".to_string(),
         |mb| {
             format!(
@@ -147,16 +153,16 @@ fn wbps(ground: &Ground) -> Advice {
             )
         },
     );
-    blank(ground, "wbps").not_measured(known, TOOL.into())
+    blank(ground, "wbps").not_measured(missing, TOOL.into())
 }
 
 fn wseqiops(ground: &Ground) -> Advice {
-    let known = if ground.found.log_writes.is_empty() {
+    let missing = if ground.found.log_writes.is_empty() {
         "no writes were measured"
     } else {
         "log writes are sequential, but one at a time and each flushed, so they do not show it"
     };
-    blank(ground, "wseqiops").not_measured(known, TOOL.into())
+    blank(ground, "wseqiops").not_measured(missing, TOOL.into())
 }
 
 /// The line, as a comment: the kernel takes only a whole one.
@@ -177,13 +183,13 @@ pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
         [name] => format!("$(cat {})", shell_word(&format!("/sys/block/{name}/dev"))),
         _ => "MAJ:MIN".into(),
     };
-    let known = |setting: &Advice| {
+    let assignment = |setting: &Advice| {
         setting
             .statement
             .clone()
             .unwrap_or_else(|| format!("{}=?", setting.setting))
     };
-    let figures: Vec<String> = settings.iter().map(known).collect();
+    let figures: Vec<String> = settings.iter().map(assignment).collect();
     let missing: Vec<&str> = settings
         .iter()
         .filter(|setting| setting.statement.is_none())

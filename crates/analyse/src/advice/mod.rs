@@ -49,13 +49,13 @@ pub struct AdviceTerms<'a> {
 
 /// Advice for `products`, as far as the figures were measured.
 pub fn advise(
-    found: &Calibration,
+    calibration: &Calibration,
     header: &Header,
     products: &[Product],
     terms: AdviceTerms,
 ) -> Vec<ProductAdvice> {
     let ground = Ground {
-        found,
+        found: calibration,
         header,
         sessions: terms.sessions,
         plans: terms.plans,

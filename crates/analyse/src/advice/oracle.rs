@@ -24,12 +24,12 @@ const PMBPS_DEFAULT: &str = "200";
 
 /// All figures of the row, then the system statistics.
 pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
-    let found = ground.found;
+    let calibration = ground.found;
     let mut settings = vec![
         figure(
             ground,
             "MAX_IOPS",
-            found.maximum,
+            calibration.maximum,
             |at| at.iops,
             |at| {
                 format!(
@@ -42,7 +42,7 @@ pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
         figure(
             ground,
             "MAX_MBPS",
-            found.large,
+            calibration.large,
             |at| at.mb_per_s,
             |at| {
                 format!(
@@ -55,7 +55,7 @@ pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
         figure(
             ground,
             "MAX_PMBPS",
-            found.stream,
+            calibration.stream,
             |at| at.mb_per_s,
             |at| {
                 format!(
@@ -67,7 +67,7 @@ pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
         figure(
             ground,
             "LATENCY",
-            found.maximum,
+            calibration.maximum,
             |at| at.mean_us.scaled(1e-3),
             |at| {
                 format!(

@@ -38,8 +38,11 @@ impl Reads {
     /// such statistics. Nor are there any if it took so little longer that its bytes would come
     /// faster than this storage transfers them: then the difference is not that of the transfer.
     fn of(ground: &Ground) -> Option<Self> {
-        let found = ground.found;
-        let (single, multi) = (found.low_load?, found.stream.or(found.large_low_load)?);
+        let calibration = ground.found;
+        let (single, multi) = (
+            calibration.low_load?,
+            calibration.stream.or(calibration.large_low_load)?,
+        );
         let is_longer =
             multi.io_bytes >= 2 * single.io_bytes && multi.mean_us.value > single.mean_us.value;
         let reads = Self {
@@ -48,7 +51,7 @@ impl Reads {
             single_ms: single.mean_us.scaled(1e-3),
             multi_ms: multi.mean_us.scaled(1e-3),
         };
-        let most = found
+        let most = calibration
             .large
             .map_or(f64::INFINITY, |at| at.mb_per_s.greatest());
         let is_usable = is_longer && {
@@ -70,10 +73,10 @@ impl Reads {
         let ends = interval(self.single_ms).zip(interval(self.multi_ms));
         let limits = ends.filter(|(single, multi)| multi.low > single.high).map(
             |(single, multi): (Interval, Interval)| {
-                let (one, other) = (f(single.low, multi.high), f(single.high, multi.low));
+                let (closest, farthest) = (f(single.low, multi.high), f(single.high, multi.low));
                 Limits {
-                    low: one.min(other),
-                    high: Some(one.max(other)),
+                    low: closest.min(farthest),
+                    high: Some(closest.max(farthest)),
                 }
             },
         );

@@ -101,16 +101,16 @@ impl PlanTest {
         let cached =
             [TablePlan::Index, TablePlan::Sequential].map(|plan| cached_share(&times, plan, block));
         let rounds = crossings(&times).len();
-        let found: Vec<f64> = costs.iter().filter_map(cost_at).collect();
+        let crossings: Vec<f64> = costs.iter().filter_map(cost_at).collect();
         let answer = match cached {
             [Some(index), Some(sequential)] if index.max(sequential) <= CACHED_MAX => {
-                if costs.len() < rounds || found.len() < rounds {
+                if costs.len() < rounds || crossings.len() < rounds {
                     Err(format!(
                         "the times crossed in {} of {rounds} rounds only",
-                        found.len()
+                        crossings.len()
                     ))
                 } else {
-                    mean(&found).ok_or_else(|| "there were too few rounds".to_string())
+                    mean(&crossings).ok_or_else(|| "there were too few rounds".to_string())
                 }
             }
             [Some(index), Some(sequential)] => Err(format!(

@@ -161,10 +161,10 @@ impl TwoSizes {
     /// How many times the throughput of a scan's reads the large reads reach at most; `None` if that
     /// is not known.
     fn gain_of_large(self) -> Option<f64> {
-        let known = self.page_over_large.interval.and_then(Limits::both)?;
+        let ratio = self.page_over_large.interval.and_then(Limits::both)?;
         let longer = f64::from(self.large_bytes) / f64::from(SCAN_READ);
         // A scan's read costs no more than its pages, nor than the large read.
-        Some(longer * (self.pages() * known.high).min(1.0))
+        Some(longer * (self.pages() * ratio.high).min(1.0))
     }
 
     /// True if a page is shorter than a scan's read and than a large read.
@@ -266,10 +266,10 @@ fn cost_by_plans(ground: &Ground) -> Advice {
 }
 
 fn cost_by_times(ground: &Ground) -> Advice {
-    let found = ground.found;
+    let calibration = ground.found;
     let setting = "random_page_cost";
     let blank = ground.blank(Product::Postgres, setting, COSTS);
-    let sizes = found.at_knee.zip(found.large);
+    let sizes = calibration.at_knee.zip(calibration.large);
     let sizes = sizes.map(|(random, large)| (random, large, TwoSizes::saturated(random, large)));
     let Some((random, large, both)) = sizes.filter(|(.., both)| both.are_apart()) else {
         return blank.not_measured(
@@ -279,7 +279,7 @@ fn cost_by_times(ground: &Ground) -> Advice {
     };
     let at_knee = both.random_page_cost();
     let mut opinions = Vec::new();
-    let alone = found.low_load.zip(found.stream);
+    let alone = calibration.low_load.zip(calibration.stream);
     let alone = alone.map(|(page, stream)| (page, TwoSizes::alone(page, stream)));
     if let Some((page, alone)) = alone.filter(|(_, alone)| alone.are_apart()) {
         let ratio = alone.random_page_cost();
@@ -302,7 +302,12 @@ fn cost_by_times(ground: &Ground) -> Advice {
             .into(),
     });
     opinions.push(common_advice(ground));
-    let warnings = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
+    let warnings = unsteady_or_unknown(&[
+        Some(random),
+        Some(large),
+        calibration.low_load,
+        calibration.stream,
+    ]);
     let other_block = other_block(random, BLOCK, "--as postgres");
     let between = if large.io_bytes == SCAN_READ {
         String::new()
@@ -560,9 +565,9 @@ fn more_workers(advice: &Advice, needed: f64, cpus: u32) -> Decision {
 /// Decides on the size of a scan's read by the throughput that a larger one can reach. Of a run with
 /// large reads of another size than [`SCAN_READ`] only its bounds are known.
 fn io_combine_limit(ground: &Ground) -> Advice {
-    let found = ground.found;
+    let calibration = ground.found;
     let blank = ground.blank(Product::Postgres, "io_combine_limit", IO);
-    let sizes = found.at_knee.zip(found.large);
+    let sizes = calibration.at_knee.zip(calibration.large);
     let sizes = sizes.map(|(small, large)| (small, large, TwoSizes::saturated(small, large)));
     let Some((small, large, both)) = sizes.filter(|(.., both)| both.are_apart()) else {
         return blank.not_measured(
@@ -571,7 +576,7 @@ fn io_combine_limit(ground: &Ground) -> Advice {
         );
     };
     let gain = both.gain_of_large();
-    let known = format!(
+    let rates = format!(
         "reads of {} reach {} MB/s, reads of {} {} MB/s",
         size(small.io_bytes),
         count(small.mb_per_s.value),
@@ -595,7 +600,7 @@ fn io_combine_limit(ground: &Ground) -> Advice {
     Advice {
         decision,
         derivation: format!(
-            "{known}; what lies between was not measured. A run with and one without --as \
+            "{rates}; what lies between was not measured. A run with and one without --as \
              postgres, whose large reads are of 128 KiB and 1 MiB, show it together: `rigel \
              compare` has both throughputs. A higher value needs io_max_combine_limit since 18"
         ),

@@ -12,14 +12,14 @@ const BLOCK: u32 = 4096;
 
 /// All settings of `io_properties.yaml`.
 pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
-    let found = ground.found;
+    let calibration = ground.found;
     vec![
-        iops(ground, "read_iops", found.maximum, "random reads", ""),
+        iops(ground, "read_iops", calibration.maximum, "random reads", ""),
         bandwidth(ground),
         iops(
             ground,
             "write_iops",
-            found.writes,
+            calibration.writes,
             "random writes",
             "--write",
         ),
@@ -108,7 +108,7 @@ fn bandwidth(ground: &Ground) -> Advice {
 }
 
 fn write_bandwidth(ground: &Ground) -> Advice {
-    let known = ground.most_written().map_or_else(
+    let missing = ground.most_written().map_or_else(
         || "no writes were measured".to_string(),
         |mb| {
             format!(
@@ -122,7 +122,7 @@ fn write_bandwidth(ground: &Ground) -> Advice {
     ground
         .blank(Product::Scylla, "write_bandwidth", SOURCE)
         .not_measured(
-            known,
+            missing,
             "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into(),
         )
 }

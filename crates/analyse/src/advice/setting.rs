@@ -214,8 +214,8 @@ impl Ground<'_> {
 
 /// Warnings about single figures: not steady, or without an interval.
 pub(super) fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
-    let known = figures.iter().flatten();
-    let unsteady = known
+    let measured = figures.iter().flatten();
+    let unsteady = measured
         .clone()
         .filter(|at| at.steady == Some(false))
         .map(|at| {
@@ -225,7 +225,7 @@ pub(super) fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
                 at.depth
             )
         });
-    let unknown = known.filter(|at| at.iops.interval.is_none()).map(|at| {
+    let unknown = measured.filter(|at| at.iops.interval.is_none()).map(|at| {
         format!(
             "no-interval: I/O of {} at depth {} was measured too briefly",
             size(at.io_bytes),

@@ -263,23 +263,23 @@ impl Subject<'_> {
 /// The rate at which the bound is met exactly; where it is not known, the highest that was kept, with
 /// the range up to the lowest that was not.
 fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
-    let found = sustained::sustained(points);
-    if let Some(rate) = found.rate {
+    let sustained = sustained::sustained(points);
+    if let Some(rate) = sustained.rate {
         return Some(Figure::within(
             rate.value,
             rate.interval.and_then(Limits::both),
         ));
     }
-    let kept = found.kept_rate? as f64;
-    let broken = found
+    let held = sustained.kept_rate? as f64;
+    let broken = sustained
         .broken_rate
         .map(|rate| rate as f64)
-        .filter(|broken| *broken > kept);
+        .filter(|broken| *broken > held);
     let between = broken.map(|broken| Interval {
-        low: kept,
+        low: held,
         high: broken,
     });
-    Some(Figure::within(kept, between))
+    Some(Figure::within(held, between))
 }
 
 /// The same maximum as the report of the run has; only the highest rate measured, if the run did not
@@ -430,8 +430,8 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
     rows.extend(latencies("at low load", 1));
     let knee = knee_in_common(sides);
     let deepest = deepest.filter(|depth| *depth > 1);
-    let other = || deepest.map(|depth| (format!("at depth {depth}"), depth));
-    if let Some((place, depth)) = knee.or_else(other) {
+    let at_deepest = || deepest.map(|depth| (format!("at depth {depth}"), depth));
+    if let Some((place, depth)) = knee.or_else(at_deepest) {
         rows.extend(latencies(&place, depth));
     }
     rows.push(Row::of(
@@ -564,7 +564,7 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
     });
     let runs = || baseline.runs.iter().chain(other.runs);
     let any_imported = runs().any(|run| run.imported.is_some());
-    let mut found = Vec::new();
+    let mut changes = Vec::new();
     for before in points {
         for one in &before.classes {
             // If classes run together, each depends on the other's size.
@@ -573,37 +573,35 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
                 "large" => Scope::Large,
                 _ => Scope::Small,
             };
-            let at = |run: &Subject| {
-                let found = class_at(run, before, &one.name, any_imported);
-                found.is_some()
-            };
-            if is_of_other_work(conditions, side, scope) || !runs().all(at) {
+            let has_class =
+                |run: &Subject| class_at(run, before, &one.name, any_imported).is_some();
+            if is_of_other_work(conditions, side, scope) || !runs().all(has_class) {
                 continue;
             }
             let figure = |side: &Side, unit, of: &dyn Fn(PointClass) -> Option<Figure>| {
-                let at = |run| of(class_at(run, before, &one.name, any_imported)?);
-                let figures: Option<Vec<Figure>> = side.runs.iter().map(at).collect();
+                let of_run = |run| of(class_at(run, before, &one.name, any_imported)?);
+                let figures: Option<Vec<Figure>> = side.runs.iter().map(of_run).collect();
                 Figure::of_runs(&figures?, unit)
             };
             let change = |unit: Unit, of: &dyn Fn(PointClass) -> Option<Figure>| {
                 let (before, after) = (figure(baseline, unit, of)?, figure(other, unit, of)?);
                 Change::of(&before, &after, unit.more_is_better())
             };
-            found.push(LoadChange {
+            changes.push(LoadChange {
                 run: side,
                 load: before.coordinates.to_string(),
                 class: one.name.clone(),
                 iops: change(Unit::PerSecond, &iops),
-                p50: change(Unit::Microseconds, &|found| {
-                    latency(found, LatencyFigure::P50)
+                p50: change(Unit::Microseconds, &|class| {
+                    latency(class, LatencyFigure::P50)
                 }),
-                p99: change(Unit::Microseconds, &|found| {
-                    latency(found, LatencyFigure::P99)
+                p99: change(Unit::Microseconds, &|class| {
+                    latency(class, LatencyFigure::P99)
                 }),
             });
         }
     }
-    found
+    changes
 }
 
 /// The class of this name in the run's point of the same load.
@@ -615,8 +613,8 @@ fn class_at<'r>(
 ) -> Option<PointClass<'r>> {
     let mut points = run.points.iter();
     let point = points.find(|point| is_same_load(before, point, any_imported))?;
-    let found = point.classes.iter().find(|other| other.name == class)?;
-    Some((point, found))
+    let class = point.classes.iter().find(|other| other.name == class)?;
+    Some((point, class))
 }
 
 /// True if both points have the same load. Tools differ in their in-flight limit at an offered
@@ -688,8 +686,8 @@ fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
     let judged = judged(rows);
     let weights = weights(&judged);
     let share = |name: &str| {
-        let at = judged.iter().position(|(_, row, _)| row.name == name);
-        at.map_or(1.0, |at| weights[at]) / weights.iter().sum::<f64>().max(1.0)
+        let index = judged.iter().position(|(_, row, _)| row.name == name);
+        index.map_or(1.0, |index| weights[index]) / weights.iter().sum::<f64>().max(1.0)
     };
     let weighted: Vec<(f64, f64)> = judged
         .iter()
@@ -710,17 +708,17 @@ fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
                 .filter(move |((of, ..), _)| *of == side)
         };
         let named = |wanted: Judgement| {
-            let named =
+            let with_it =
                 of_side().filter(|((.., change), certain)| **certain && change.judgement == wanted);
-            let mut found: Vec<String> = named.map(|((_, row, _), _)| row.name.clone()).collect();
-            if found.iter().any(|name| name == STALLS) {
+            let mut names: Vec<String> = with_it.map(|((_, row, _), _)| row.name.clone()).collect();
+            if names.iter().any(|name| name == STALLS) {
                 let follows = |row: &&Row| {
                     let change: Option<Change> = row.changes[side - 1];
                     change.is_some_and(|change| follows_stalls(row, &change))
                 };
-                found.extend(rows.iter().filter(follows).map(|row| row.name.clone()));
+                names.extend(rows.iter().filter(follows).map(|row| row.name.clone()));
             }
-            found
+            names
         };
         let rooms =
             of_side().filter_map(|((_, row, change), _)| Some((row.name.clone(), room(change)?)));
@@ -746,7 +744,7 @@ fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
 /// the limit, at most one in forty comparisons would show this by chance. That is one side of the
 /// 95 % interval, with Holm's method as for the verdict.
 fn slower(rows: &[Row], limit: Ratio) -> Slower {
-    let mut found = Slower {
+    let mut slower = Slower {
         limit,
         certain: Vec::new(),
         possible: Vec::new(),
@@ -779,12 +777,12 @@ fn slower(rows: &[Row], limit: Ratio) -> Slower {
             beyond(row, interval.low) || beyond(row, interval.high.unwrap_or(f64::INFINITY))
         });
         if certain {
-            found.certain.push((*run, row.name.clone()));
+            slower.certain.push((*run, row.name.clone()));
         } else if reaches {
-            found.possible.push((*run, row.name.clone()));
+            slower.possible.push((*run, row.name.clone()));
         }
     }
-    found
+    slower
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn conditions(sides: &[Side]) -> Vec<Condition> {
         return Vec::new();
     };
     let before = facts_of_all(baseline);
-    let mut found = Vec::new();
+    let mut conditions = Vec::new();
     for (index, side) in others.iter().enumerate() {
         for after in facts_of_all(side) {
             let Some(one) = before
@@ -47,7 +47,7 @@ pub(super) fn conditions(sides: &[Side]) -> Vec<Condition> {
                 _ => (one.value.clone(), after.value),
             };
             let not_compared = after.decides;
-            found.push(Condition {
+            conditions.push(Condition {
                 run: index + 1,
                 name: after.name,
                 before,
@@ -57,13 +57,13 @@ pub(super) fn conditions(sides: &[Side]) -> Vec<Condition> {
         }
     }
     // Conditions of the target come first, then those that prevent a comparison.
-    found.sort_by_key(|condition| {
+    conditions.sort_by_key(|condition| {
         (
             !TARGET.contains(&condition.name),
             condition.not_compared.is_none(),
         )
     });
-    found
+    conditions
 }
 
 /// True if two runs are of the same work, on the same target of the same host, by the same engine.
@@ -191,16 +191,16 @@ fn size(bytes: u64) -> String {
 
 /// The distinct values of a volume's members, in their order.
 fn listed(values: impl Iterator<Item = String>) -> String {
-    let mut found: Vec<String> = Vec::new();
+    let mut distinct: Vec<String> = Vec::new();
     for value in values.filter(|value| !value.is_empty()) {
-        if !found.contains(&value) {
-            found.push(value);
+        if !distinct.contains(&value) {
+            distinct.push(value);
         }
     }
-    if found.is_empty() {
+    if distinct.is_empty() {
         "-".into()
     } else {
-        found.join(", ")
+        distinct.join(", ")
     }
 }
 

@@ -124,14 +124,14 @@ pub(super) fn dispersion(groups: &[Vec<(f64, f64)>]) -> f64 {
         if events <= 0.0 || time <= 0.0 {
             continue;
         }
-        let known = || group.iter().filter(|(_, time)| *time > 0.0);
-        statistic += known()
+        let measured = || group.iter().filter(|(_, time)| *time > 0.0);
+        statistic += measured()
             .map(|(count, of)| {
                 let expected = events / time * of;
                 (count - expected).powi(2) / expected
             })
             .sum::<f64>();
-        degrees += known().count() as f64 - 1.0;
+        degrees += measured().count() as f64 - 1.0;
     }
     if degrees > 0.0 {
         (statistic / degrees).max(1.0)

@@ -233,19 +233,22 @@ impl Change {
     /// The change from `before` to `after`; `more_is_better` as for a rate. `None` unless both are
     /// above zero.
     pub fn of(before: &Figure, after: &Figure, more_is_better: bool) -> Option<Self> {
-        let (one, other) = (before.estimate, after.estimate);
-        if one.value <= 0.0 || other.value <= 0.0 {
+        let (baseline, changed) = (before.estimate, after.estimate);
+        if baseline.value <= 0.0 || changed.value <= 0.0 {
             return None;
         }
-        let ratio = other.value / one.value;
-        let errors = before.error.zip(after.error).map(|(one, other)| Errors {
-            down: one
-                .above
-                .map(|above| welch((above, one.degrees), (other.below, other.degrees))),
-            up: other
-                .above
-                .map(|above| welch((one.below, one.degrees), (above, other.degrees))),
-        });
+        let ratio = changed.value / baseline.value;
+        let errors = before
+            .error
+            .zip(after.error)
+            .map(|(baseline, changed)| Errors {
+                down: baseline.above.map(|above| {
+                    welch((above, baseline.degrees), (changed.below, changed.degrees))
+                }),
+                up: changed.above.map(|above| {
+                    welch((baseline.below, baseline.degrees), (above, changed.degrees))
+                }),
+            });
         let errors = errors.filter(|errors| errors.down.is_some() || errors.up.is_some());
         let arm = |spread: Spread| (t_quantile(spread.degrees) * spread.error).exp();
         let interval = errors.map(|Errors { down, up }| Limits {

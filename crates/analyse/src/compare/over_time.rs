@@ -71,12 +71,12 @@ impl OverTime {
             &values(rounds, |round| round.rate),
         );
         for figure in LatencyFigure::shown_in(ShownIn::Charts) {
-            let known = values(rounds, |round| round.latency.get(figure));
-            made.add(figure.label(), Unit::Microseconds, &known);
+            let times = values(rounds, |round| round.latency.get(figure));
+            made.add(figure.label(), Unit::Microseconds, &times);
         }
         for result in &found.objectives {
-            let kept = result.share_kept.map(Figure::unknown);
-            made.show(format!("{} met for", result.objective), Unit::Share, kept);
+            let share = result.share_kept.map(Figure::unknown);
+            made.show(format!("{} met for", result.objective), Unit::Share, share);
         }
         if found.rate.is_some() {
             // If the rate changed too often to separate the changes, they are not counted.
@@ -108,13 +108,13 @@ impl OverTime {
             let mut rounds = imported::rounds(one);
             rounds.sort_by_key(|round| round.begin);
             if named.name == THROUGHPUT {
-                let found = predictability(&rounds, &PredictabilityTerms::default());
-                let Self { courses, figures } = Self::of_rounds(&rounds, &found);
+                let result = predictability(&rounds, &PredictabilityTerms::default());
+                let Self { courses, figures } = Self::of_rounds(&rounds, &result);
                 made.courses.extend(courses);
                 made.figures.extend(figures);
             } else {
-                let known = values(&rounds, |round| Some(round.rate? * named.scale));
-                made.add(&named.name, named.unit, &known);
+                let values = values(&rounds, |round| Some(round.rate? * named.scale));
+                made.add(&named.name, named.unit, &values);
             }
         }
         made
@@ -209,7 +209,7 @@ struct NamedQuantity {
 /// Our name and unit for a series. A rate that is the only series, or that has a name soaks use, is
 /// compared with soaks; all others with series of the same name.
 fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
-    let told = |name: &str, unit, scale| NamedQuantity {
+    let quantity = |name: &str, unit, scale| NamedQuantity {
         name: name.into(),
         unit,
         scale,
@@ -229,7 +229,7 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
         .unwrap_or((&name, ""));
     if let Some(scale) = scale(if unit.is_empty() { suffix } else { unit }) {
         let is_known = LatencyFigure::shown_in(ShownIn::Charts).any(|one| one.label() == stem);
-        return told(
+        return quantity(
             if is_known { stem } else { &series.name },
             Unit::Microseconds,
             scale,
@@ -238,7 +238,7 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
     let is_counted = series.samples.iter().all(|sample| sample.value.is_none());
     let is_named = ["iops", "rate", THROUGHPUT].contains(&name.as_str());
     if unit == "/s" || is_counted || is_named && unit.is_empty() {
-        return told(
+        return quantity(
             if alone || is_named {
                 THROUGHPUT
             } else {
@@ -253,7 +253,7 @@ fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
     } else {
         format!("{}, {unit}", series.name)
     };
-    told(
+    quantity(
         &named,
         if unit.ends_with("/s") {
             Unit::PerSecond

@@ -140,7 +140,7 @@ impl Comparison {
 
     /// The named figures, each with its change in percent; for stalls, both figures.
     fn with_ratios(&self, run: usize, names: &[String]) -> String {
-        let one = |name: &String| {
+        let words = |name: &String| {
             let row = self.figures.iter().find(|row| row.name == *name);
             if let Some([before, after]) = row.and_then(|row| of_events(row, run)) {
                 return format!("{name} {after} instead of {before}");
@@ -151,7 +151,7 @@ impl Comparison {
                 |change| format!("{name} {}", quantity::change(change.ratio)),
             )
         };
-        few(names.iter().map(one).collect())
+        few(names.iter().map(words).collect())
     }
 
     /// The result of the slowdown limit; `None` if none was given.

@@ -82,8 +82,8 @@ impl Objections {
 /// storage that does not answer.
 pub(super) fn decisive(findings: &[Finding]) -> Vec<String> {
     let what = |name: FindingName| {
-        let found = findings.iter().find(|finding| finding.is(name));
-        found.map(|finding| finding.what.as_str())
+        let finding = findings.iter().find(|finding| finding.is(name));
+        finding.map(|finding| finding.what.as_str())
     };
     let mut sentences = Vec::new();
     if what(FindingName::Cache).is_some() {

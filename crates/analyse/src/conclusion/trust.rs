@@ -129,18 +129,18 @@ fn group(
     let is_of = |finding: &&Finding| {
         finding.cause() == cause && (finding.weight() != Weight::Aside) == affects
     };
-    let mut found: Vec<&Finding> = all.iter().copied().filter(|one| is_of(one)).collect();
+    let mut findings: Vec<&Finding> = all.iter().copied().filter(|one| is_of(one)).collect();
     // Within a severity, the table of findings has the strongest evidence first.
-    found.sort_by_key(|one| (Reverse(one.severity), FindingName::of(&one.name)));
-    let first = found.first()?;
+    findings.sort_by_key(|one| (Reverse(one.severity), FindingName::of(&one.name)));
+    let first = findings.first()?;
     let with = |point: &&PointSummary| point.findings.iter().any(|one| is_of(&one));
     Some(CauseFound {
         cause,
         severity: first.severity,
-        weight: found.iter().map(|one| one.weight()).max()?,
+        weight: findings.iter().map(|one| one.weight()).max()?,
         points: points.iter().filter(with).count(),
         of_points: points.len(),
-        findings: found.into_iter().cloned().collect(),
+        findings: findings.into_iter().cloned().collect(),
     })
 }
 
@@ -210,13 +210,13 @@ impl Serialize for RunTrust {
 impl Serialize for CauseFound {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let names: Vec<&str> = self.findings.iter().map(|one| one.name.as_str()).collect();
-        let mut found = serializer.serialize_struct("CauseFound", 5)?;
-        found.serialize_field("cause", &self.cause)?;
-        found.serialize_field("what", &self.sentence())?;
-        found.serialize_field("hint", self.hint())?;
-        found.serialize_field("points", &self.points)?;
-        found.serialize_field("findings", &names)?;
-        found.end()
+        let mut fields = serializer.serialize_struct("CauseFound", 5)?;
+        fields.serialize_field("cause", &self.cause)?;
+        fields.serialize_field("what", &self.sentence())?;
+        fields.serialize_field("hint", self.hint())?;
+        fields.serialize_field("points", &self.points)?;
+        fields.serialize_field("findings", &names)?;
+        fields.end()
     }
 }
 

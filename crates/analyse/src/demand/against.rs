@@ -169,7 +169,7 @@ impl DemandAgainst {
 
 /// The interval of `demand` with the most I/O, beside what `found` measured. `None` if no stream of
 /// it has a rate.
-pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
+pub fn against(demand: &Demand, calibration: &Calibration) -> Option<DemandAgainst> {
     let (interval, share_below) = demand.busiest()?;
     let DemandInterval {
         label,
@@ -181,14 +181,14 @@ pub fn against(demand: &Demand, found: &Calibration) -> Option<DemandAgainst> {
     let asked: Vec<DemandLoad> = interval
         .streams
         .iter()
-        .filter_map(|stream| DemandLoad::of(interval, stream, demand.block_bytes, found))
+        .filter_map(|stream| DemandLoad::of(interval, stream, demand.block_bytes, calibration))
         .collect();
     let all = asked
         .iter()
         .fold(StorageLoad::NONE, |sum, one| sum.plus(one.load));
     let streams: Vec<StreamAgainst> = asked
         .into_iter()
-        .map(|one| one.beside(all, found))
+        .map(|one| one.beside(all, calibration))
         .collect();
     let of = |wanted: fn(DemandKind) -> bool| {
         let chosen = streams.iter().filter(|one| wanted(one.kind));
@@ -255,7 +255,7 @@ impl DemandLoad {
         interval: &DemandInterval,
         stream: &DemandStream,
         block_bytes: Option<u32>,
-        found: &Calibration,
+        calibration: &Calibration,
     ) -> Option<Self> {
         let per_s = stream.per_s.filter(|rate| *rate > 0.0)?;
         let kind = stream.kind;
@@ -264,9 +264,9 @@ impl DemandLoad {
             of_blocks.then(|| block_bytes.unwrap_or(BLOCK_ASSUMED).into())
         });
         let figures = match kind {
-            DemandKind::LogWrites => log_writes(per_s, bytes, found),
-            _ if kind.is_read() => reads(per_s, bytes, kind, found),
-            _ => writes(per_s, bytes, found),
+            DemandKind::LogWrites => log_writes(per_s, bytes, calibration),
+            _ if kind.is_read() => reads(per_s, bytes, kind, calibration),
+            _ => writes(per_s, bytes, calibration),
         };
         Some(Self {
             kind,
@@ -274,13 +274,13 @@ impl DemandLoad {
             bytes,
             database_us: stream.mean_us,
             objective: assumed(interval, stream),
-            load: load(kind, per_s, bytes, &figures, found),
+            load: load(kind, per_s, bytes, &figures, calibration),
             figures,
         })
     }
 
     /// The stream beside the figures that it is compared with, while `all` streams run.
-    fn beside(self, all: StorageLoad, found: &Calibration) -> StreamAgainst {
+    fn beside(self, all: StorageLoad, calibration: &Calibration) -> StreamAgainst {
         let AgainstFigures {
             usage,
             storage_us,
@@ -288,7 +288,9 @@ impl DemandLoad {
             alone,
         } = self.figures;
         let is_log = self.kind == DemandKind::LogWrites;
-        let small = found.maximum.map_or(f64::INFINITY, |at| at.io_bytes.into());
+        let small = calibration
+            .maximum
+            .map_or(f64::INFINITY, |at| at.io_bytes.into());
         let judged = |load: StorageLoad| {
             let judged = JudgedStream {
                 objective: self.objective?.objective,
@@ -297,7 +299,7 @@ impl DemandLoad {
                 is_like_small_reads: self.kind.is_read()
                     && self.bytes.is_some_and(|bytes| bytes >= small),
             };
-            Some(keeps(&judged, load, found))
+            Some(keeps(&judged, load, calibration))
         };
         // A writer's own appends wait for each other, and not for a share of the throughput.
         let own = if is_log { StorageLoad::NONE } else { self.load };
@@ -336,14 +338,14 @@ fn load(
     per_s: f64,
     bytes: Option<f64>,
     figures: &AgainstFigures,
-    found: &Calibration,
+    calibration: &Calibration,
 ) -> StorageLoad {
-    let small = found.low_load.and_then(|at| at.mean_us.interval);
+    let small = calibration.low_load.and_then(|at| at.mean_us.interval);
     let small_us = small.map(|limits| limits.low).filter(|low| *low > 0.0);
     let alone_us = figures.alone.high_us;
-    let between_us = found.maximum.map(|at| 1e6 / at.iops.least());
+    let between_us = calibration.maximum.map(|at| 1e6 / at.iops.least());
     let times_small = alone_us.zip(small_us).map(|(us, small)| us / small);
-    let blocks = found.maximum.zip(bytes).map(|(at, bytes)| {
+    let blocks = calibration.maximum.zip(bytes).map(|(at, bytes)| {
         let blocks = bytes / f64::from(at.io_bytes);
         blocks.ceil()
     });
@@ -367,7 +369,7 @@ fn load(
         .zip(times)
         .map(|((us, between), times)| us.max(between * times));
     let is_like_small_reads = kind.is_read()
-        && found
+        && calibration
             .maximum
             .zip(bytes)
             .is_some_and(|(at, bytes)| bytes >= at.io_bytes.into());
@@ -401,21 +403,26 @@ impl AgainstFigures {
     }
 }
 
-fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) -> AgainstFigures {
-    let Some(small) = found.maximum else {
+fn reads(
+    per_s: f64,
+    bytes: Option<f64>,
+    kind: DemandKind,
+    calibration: &Calibration,
+) -> AgainstFigures {
+    let Some(small) = calibration.maximum else {
         return AgainstFigures::missing(
             "the calibration has no random reads: it was stopped early",
         );
     };
     let size = Size::of(small);
     // An offered rate that was served is possible.
-    let served = found.sustained.kept.map_or(0.0, |at| at.iops.least());
+    let served = calibration.sustained.kept.map_or(0.0, |at| at.iops.least());
     let size = Size {
         most_per_s: size.most_per_s.max(served),
         ..size
     };
     let words = format!("{} at most", per_second(small.iops.value));
-    let by = match found.large {
+    let by = match calibration.large {
         _ if kind == DemandKind::RandomReads => words,
         Some(at) => format!(
             "{words}; {} of large reads",
@@ -424,25 +431,25 @@ fn reads(per_s: f64, bytes: Option<f64>, kind: DemandKind, found: &Calibration) 
         None => format!("{words}; large reads were not measured"),
     };
     let storage_us = (kind == DemandKind::RandomReads)
-        .then(|| response(per_s, found))
+        .then(|| response(per_s, calibration))
         .flatten();
     AgainstFigures {
-        usage: usage(per_s, bytes, size, found.large.map(Size::of)),
+        usage: usage(per_s, bytes, size, calibration.large.map(Size::of)),
         storage_us,
         by,
-        alone: time_alone(bytes, found.low_load, found.large_low_load),
+        alone: time_alone(bytes, calibration.low_load, calibration.large_low_load),
     }
 }
 
-fn writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> AgainstFigures {
-    let Some(at) = found.writes else {
+fn writes(per_s: f64, bytes: Option<f64>, calibration: &Calibration) -> AgainstFigures {
+    let Some(at) = calibration.writes else {
         return AgainstFigures::missing("writes were not measured: calibrate with --write");
     };
     AgainstFigures {
         usage: usage(per_s, bytes, Size::of(at), None),
         storage_us: None,
         by: format!("{} random writes at most", per_second(at.iops.value)),
-        alone: time_alone(bytes, found.write_low_load, None),
+        alone: time_alone(bytes, calibration.write_low_load, None),
     }
 }
 
@@ -464,10 +471,10 @@ fn time_alone(bytes: Option<f64>, small: Option<AtLoad>, large: Option<AtLoad>) 
 }
 
 /// Appends that wait for each other: the part of the time in which one is on its way.
-fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> AgainstFigures {
+fn log_writes(per_s: f64, bytes: Option<f64>, calibration: &Calibration) -> AgainstFigures {
     /// Appends are rounded up to whole sectors of this many bytes.
     const SECTOR: f64 = 4096.0;
-    if found.log_writes.is_empty() {
+    if calibration.log_writes.is_empty() {
         return AgainstFigures::missing(
             "log writes were not measured: calibrate with --write --as postgres",
         );
@@ -477,12 +484,12 @@ fn log_writes(per_s: f64, bytes: Option<f64>, found: &Calibration) -> AgainstFig
     };
     let whole = (bytes / SECTOR).ceil() * SECTOR;
     let of_size = |one: &&LogWrites| f64::from(one.bytes);
-    let larger = found
+    let larger = calibration
         .log_writes
         .iter()
         .filter(|one| of_size(one) >= whole)
         .min_by_key(|one| one.bytes);
-    let smaller = found
+    let smaller = calibration
         .log_writes
         .iter()
         .filter(|one| of_size(one) <= whole)
@@ -544,7 +551,7 @@ fn usage(per_s: f64, bytes: Option<f64>, small: Size, large: Option<Size>) -> Us
     let as_large = large.map_or(f64::INFINITY, |large| large.at_most(bytes));
     let as_small = small.at_most(bytes);
     // What is smaller than a small one may be faster than it.
-    let one = if bytes < small.bytes {
+    let by_count = if bytes < small.bytes {
         0.0
     } else {
         1.0 / small.most_per_s
@@ -555,14 +562,14 @@ fn usage(per_s: f64, bytes: Option<f64>, small: Size, large: Option<Size>) -> Us
         bytes.min(large.bytes) / bandwidth
     });
     Usage {
-        low: per_s * one.max(by_bytes),
+        low: per_s * by_count.max(by_bytes),
         high: Some(per_s * as_small.min(as_large)),
     }
 }
 
 /// Mean response time at the lowest measured load of random reads with at least this throughput.
-fn response(per_s: f64, found: &Calibration) -> Option<Estimate> {
-    let classes = found
+fn response(per_s: f64, calibration: &Calibration) -> Option<Estimate> {
+    let classes = calibration
         .points
         .iter()
         .filter(|point| matches!(point.step(), Step::Depth | Step::Rate))

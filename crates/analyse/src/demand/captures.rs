@@ -119,43 +119,45 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
 }
 
 /// The figures of a snapshot.
-pub(super) fn figures(report: &DatabaseReport, found: &mut DatabaseFigures) {
+pub(super) fn figures(report: &DatabaseReport, figures: &mut DatabaseFigures) {
     let of = |name: &str| metric(report, name);
-    found.seconds = seconds(report);
-    found.active_sessions = of("aas");
-    found.executions_per_s = of("exec_s");
-    found.transactions_per_s = of("commits_s");
-    found.logical_reads_per_s = of("l_reads_s");
-    found.all_reads_per_s = of("read_iops");
-    found.all_read_mib_per_s = of("read_mb_s");
-    found.all_writes_per_s = of("write_iops");
-    found.all_write_mib_per_s = of("write_mb_s");
-    found.redo_mib_per_s = of("redo_mb_s");
-    found.redo_writes_per_s = waits_per_s(report, LOG_WRITE);
-    found.redo_write_bytes = found
+    figures.seconds = seconds(report);
+    figures.active_sessions = of("aas");
+    figures.executions_per_s = of("exec_s");
+    figures.transactions_per_s = of("commits_s");
+    figures.logical_reads_per_s = of("l_reads_s");
+    figures.all_reads_per_s = of("read_iops");
+    figures.all_read_mib_per_s = of("read_mb_s");
+    figures.all_writes_per_s = of("write_iops");
+    figures.all_write_mib_per_s = of("write_mb_s");
+    figures.redo_mib_per_s = of("redo_mb_s");
+    figures.redo_writes_per_s = waits_per_s(report, LOG_WRITE);
+    figures.redo_write_bytes = figures
         .redo_mib_per_s
-        .zip(found.redo_writes_per_s)
+        .zip(figures.redo_writes_per_s)
         .map(|(mib, writes)| mib * MIB / writes)
         .filter(|bytes| *bytes > 0.0 && bytes.is_finite());
-    found.commits_per_s = waits_per_s(report, COMMIT);
-    found.host_busy_percent = of("os_cpu").map(|sum| sum / report.metrics.len() as f64);
-    let at = |events: &[&str], quantile: f64| {
+    figures.commits_per_s = waits_per_s(report, COMMIT);
+    figures.host_busy_percent = of("os_cpu").map(|sum| sum / report.metrics.len() as f64);
+    let quantile_of = |events: &[&str], quantile: f64| {
         let waits = waits_per_s(report, events)? * seconds(report)?;
         let all = distribution(report, events);
         (waits >= P99_WAITS_MIN)
             .then(|| quantile_us(&all, quantile))
             .flatten()
     };
-    found.single_block_waits = waits_per_s(report, SINGLE_BLOCK)
+    figures.single_block_waits = waits_per_s(report, SINGLE_BLOCK)
         .zip(seconds(report))
         .map(|(per_s, seconds)| per_s * seconds);
-    found.random_read_p50_us = at(SINGLE_BLOCK, 0.5);
-    found.random_read_p99_us = at(SINGLE_BLOCK, 0.99);
-    found.log_write_p99_us = at(LOG_WRITE, 0.99);
-    found.commit_p99_us = at(COMMIT, 0.99);
+    figures.random_read_p50_us = quantile_of(SINGLE_BLOCK, 0.5);
+    figures.random_read_p99_us = quantile_of(SINGLE_BLOCK, 0.99);
+    figures.log_write_p99_us = quantile_of(LOG_WRITE, 0.99);
+    figures.commit_p99_us = quantile_of(COMMIT, 0.99);
     // Milliseconds of a synchronous single-block read, since 11.2, of one instance.
     if let [one] = &report.metrics[..] {
-        let told = one.figures.iter().find(|(name, _)| name == "s_blk_r_lat");
-        found.random_read_us = told.map(|(_, ms)| ms.value * 1e3).filter(|us| *us > 0.0);
+        let reported = one.figures.iter().find(|(name, _)| name == "s_blk_r_lat");
+        figures.random_read_us = reported
+            .map(|(_, ms)| ms.value * 1e3)
+            .filter(|us| *us > 0.0);
     }
 }

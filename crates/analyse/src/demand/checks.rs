@@ -39,24 +39,24 @@ const NAMED_MAX: usize = 5;
 
 /// All findings about one report.
 pub(super) fn findings(report: &DatabaseReport) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     if let Some(last) = &report.cut_after {
-        found.push(cut(report, last));
+        findings.push(cut(report, last));
     }
-    waits(report, &mut found);
-    histograms(report, &mut found);
-    blocks(report, &mut found);
-    profiles(report, &mut found);
-    requests(report, &mut found);
-    redo(report, &mut found);
-    windows(report, &mut found);
-    instances(report, &mut found);
-    metrics(report, &mut found);
-    impossible(report, &mut found);
-    random_reads(report, &mut found);
-    cpu(report, &mut found);
-    synthetic(report, &mut found);
-    found
+    waits(report, &mut findings);
+    histograms(report, &mut findings);
+    blocks(report, &mut findings);
+    profiles(report, &mut findings);
+    requests(report, &mut findings);
+    redo(report, &mut findings);
+    windows(report, &mut findings);
+    instances(report, &mut findings);
+    metrics(report, &mut findings);
+    impossible(report, &mut findings);
+    random_reads(report, &mut findings);
+    cpu(report, &mut findings);
+    synthetic(report, &mut findings);
+    findings
 }
 
 fn name(report: &DatabaseReport) -> String {
@@ -107,13 +107,13 @@ fn differ(report: &DatabaseReport, what: &str) -> Finding {
 }
 
 /// Names the first few of `all`, and counts the others.
-fn some(report: &DatabaseReport, all: Vec<String>, what: &str, found: &mut Vec<Finding>) {
+fn some(report: &DatabaseReport, all: Vec<String>, what: &str, findings: &mut Vec<Finding>) {
     let others = all.len().saturating_sub(NAMED_MAX);
     for one in all.into_iter().take(NAMED_MAX) {
-        found.push(differ(report, &one));
+        findings.push(differ(report, &one));
     }
     if others > 0 {
-        found.push(differ(report, &format!("{others} more {what}")));
+        findings.push(differ(report, &format!("{others} more {what}")));
     }
 }
 
@@ -132,7 +132,7 @@ fn seconds(range: Bounds) -> String {
 }
 
 /// Waits times average is the time, and the share of the total.
-fn waits(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn waits(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     let mut all = Vec::new();
     let rows = report.waits.iter().filter(|row| row.of != WaitTable::Top);
     for row in rows.filter(|row| row.waits.is_some_and(|waits| waits.value > 0.0)) {
@@ -154,11 +154,11 @@ fn waits(report: &DatabaseReport, found: &mut Vec<Finding>) {
             });
         all.extend(broken.take(1));
     }
-    some(report, all, "rows of waits contradict themselves", found);
+    some(report, all, "rows of waits contradict themselves", findings);
 }
 
 /// A mean lies where its histogram is, and shares sum to 100.
-fn histograms(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn histograms(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const TOLERANCE: f64 = 0.03;
     const SHARES: f64 = 1.5;
     /// Histogram and event table are of slightly different times: few waits differ by more.
@@ -205,13 +205,13 @@ fn histograms(report: &DatabaseReport, found: &mut Vec<Finding>) {
             ));
         }
     }
-    some(report, all, "histograms contradict their events", found);
-    cut_counts(report, found);
+    some(report, all, "histograms contradict their events", findings);
+    cut_counts(report, findings);
 }
 
 /// The count of a text's histogram is cut to five characters: 118.3 stands for 118.3K. The event
 /// table has the whole count.
-fn cut_counts(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn cut_counts(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const TIMES: [(f64, f64); 2] = [(930.0, 1070.0), (0.93e6, 1.07e6)];
     let cut: Vec<String> = report
         .histograms
@@ -233,7 +233,7 @@ fn cut_counts(report: &DatabaseReport, found: &mut Vec<Finding>) {
         })
         .collect();
     if let Some(first) = cut.first() {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::CountCut,
             format!(
                 "{}: {} counts of the histogram are cut to five characters: {first}",
@@ -250,7 +250,7 @@ fn agree(
     what: [&str; 2],
     figures: [Option<f64>; 2],
     tolerance: f64,
-    found: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) {
     let [Some(one), Some(other)] = figures else {
         return;
@@ -259,7 +259,7 @@ fn agree(
     let most = (tolerance * one.abs().max(other.abs())).max(1.0);
     if (one - other).abs() > most {
         let [name, against] = what;
-        found.push(differ(
+        findings.push(differ(
             report,
             &format!("{name} is {one:.2}, and {against} is {other:.2}"),
         ));
@@ -267,7 +267,7 @@ fn agree(
 }
 
 /// Blocks are cached or direct, and have the size of a block.
-fn blocks(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn blocks(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const TOLERANCE: f64 = 0.001;
     let of = |name: &str| total(report, name);
     let sum = |one: &str, other: &str| Some(of(one)? + of(other)?);
@@ -297,12 +297,12 @@ fn blocks(report: &DatabaseReport, found: &mut Vec<Finding>) {
             [in_blocks("physical write bytes"), of("physical writes")],
         ),
     ] {
-        agree(report, what, figures, TOLERANCE, found);
+        agree(report, what, figures, TOLERANCE, findings);
     }
 }
 
 /// Load profile, I/O profile and statistics of one quantity.
-fn profiles(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn profiles(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const PAIRS: &[(&str, &str, f64)] = &[
         ("Redo size (bytes)", "redo size", 1.0),
         ("Redo size", "redo size", 1.0),
@@ -344,8 +344,8 @@ fn profiles(report: &DatabaseReport, found: &mut Vec<Finding>) {
         let Some(row) = rows.into_iter().find(|row| row.name == *line) else {
             continue;
         };
-        let told = report.statistics.iter().find(|row| row.name == *statistic);
-        let Some(per_s) = told.and_then(|row| row.per_s) else {
+        let row_of_statistic = report.statistics.iter().find(|row| row.name == *statistic);
+        let Some(per_s) = row_of_statistic.and_then(|row| row.per_s) else {
             continue;
         };
         let of_table = per_s.scaled(*factor);
@@ -354,7 +354,7 @@ fn profiles(report: &DatabaseReport, found: &mut Vec<Finding>) {
             ..row.value
         };
         if shared(wide.range(), of_table.range()).is_none() {
-            found.push(differ(
+            findings.push(differ(
                 report,
                 &format!(
                     "'{line}' is {} per second, and '{statistic}' {} per second",
@@ -366,7 +366,7 @@ fn profiles(report: &DatabaseReport, found: &mut Vec<Finding>) {
 }
 
 /// Requests by function and file type sum to all requests, and have a possible size.
-fn requests(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn requests(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const READS: f64 = 0.025;
     const WRITES: f64 = 0.05;
     let apart = seconds_of(report).map_or(0.0, |seconds| APART_S / seconds);
@@ -398,7 +398,7 @@ fn requests(report: &DatabaseReport, found: &mut Vec<Finding>) {
             }
         }
         if let Some(first) = doubted.first() {
-            found.push(Finding::warning(
+            findings.push(Finding::warning(
                 FindingName::FiguresImpossible,
                 format!(
                     "{}: {of}: {first}{}: these counts are not used",
@@ -443,7 +443,7 @@ fn requests(report: &DatabaseReport, found: &mut Vec<Finding>) {
             )
             .is_none()
             {
-                found.push(differ(
+                findings.push(differ(
                     report,
                     &format!(
                         "{what} of {of} are {}/s, and '{statistic}' is {told:.2}/s",
@@ -463,7 +463,7 @@ fn more(count: usize) -> String {
 }
 
 /// Redo has blocks of 512 bytes or 4 KiB; its writes are waited for once; their sizes are counted.
-fn redo(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn redo(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const BLOCKS: [Bounds; 2] = [(470.0, 515.0), (3900.0, 4100.0)];
     const WRITES_MIN: f64 = 1000.0;
     const WAITS: Bounds = (0.96, 1.01);
@@ -479,7 +479,7 @@ fn redo(report: &DatabaseReport, found: &mut Vec<Finding>) {
             .iter()
             .any(|(low, high)| (*low..=*high).contains(&bytes))
     {
-        found.push(differ(
+        findings.push(differ(
             report,
             &format!(
                 "redo size + redo wastage is {bytes:.1} bytes for each of the redo blocks written, \
@@ -490,7 +490,7 @@ fn redo(report: &DatabaseReport, found: &mut Vec<Finding>) {
     if let Some((waited, writes)) = waited(report, LOG_WRITE).zip(writes) {
         let share = waited.waits / writes;
         if !(WAITS.0..=WAITS.1).contains(&share) {
-            found.push(differ(
+            findings.push(differ(
                 report,
                 &format!(
                     "'log file parallel write' has {} waits, and 'redo writes' is {writes}: {share:.3} \
@@ -503,7 +503,7 @@ fn redo(report: &DatabaseReport, found: &mut Vec<Finding>) {
     if let Some((waited, synched)) = waited(report, &["log file sync"]).zip(of("redo synch writes"))
         && waited.waits > synched * SYNC + 1.0
     {
-        found.push(differ(
+        findings.push(differ(
             report,
             &format!(
                 "'log file sync' has {} waits, and 'redo synch writes' is {synched}",
@@ -525,13 +525,13 @@ fn redo(report: &DatabaseReport, found: &mut Vec<Finding>) {
             what,
             [Some(sizes.iter().sum()), writes],
             SIZES,
-            found,
+            findings,
         );
     }
 }
 
 /// All rates are of one time, and that is the elapsed time.
-fn windows(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn windows(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const APART_S: f64 = 2.0;
     let Some((low, high)) = divisor(report) else {
         return;
@@ -558,13 +558,13 @@ fn windows(report: &DatabaseReport, found: &mut Vec<Finding>) {
             ));
         }
     }
-    some(report, all, "statistics imply another time", found);
+    some(report, all, "statistics imply another time", findings);
     let window = &report.window;
     if let Some(elapsed) = window.elapsed_s
         && report.kind != ReportKind::Capture
         && shared(elapsed.range(), wide).is_none()
     {
-        found.push(differ(
+        findings.push(differ(
             report,
             &format!(
                 "elapsed time is {:.1} s, and the rates of statistics imply {:.1} s",
@@ -576,7 +576,7 @@ fn windows(report: &DatabaseReport, found: &mut Vec<Finding>) {
 }
 
 /// Figures of instances sum to their total.
-fn instances(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn instances(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     let mut all = Vec::new();
     let sums = report
         .per_instance
@@ -607,11 +607,11 @@ fn instances(report: &DatabaseReport, found: &mut Vec<Finding>) {
             ));
         }
     }
-    some(report, all, "sums over instances differ", found);
+    some(report, all, "sums over instances differ", findings);
 }
 
 /// The average of a metric is not above its maximum.
-fn metrics(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn metrics(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const SLACK: f64 = 0.05;
     let mut all = Vec::new();
     for one in &report.metrics {
@@ -630,11 +630,11 @@ fn metrics(report: &DatabaseReport, found: &mut Vec<Finding>) {
             }
         }
     }
-    some(report, all, "averages are above their maximum", found);
+    some(report, all, "averages are above their maximum", findings);
 }
 
 /// Rates and latencies that no hardware has.
-fn impossible(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn impossible(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const REQUESTS_MAX: f64 = 50e6;
     const MIB_MAX: f64 = 1e12 / MIB;
     const READ_MIN_US: f64 = 1.0;
@@ -679,7 +679,7 @@ fn impossible(report: &DatabaseReport, found: &mut Vec<Finding>) {
         all.push(format!("a single-block read of {high:.3} us on average"));
     }
     for one in all {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::FiguresImpossible,
             format!("{}: {one}", name(report)),
             HINT,
@@ -688,7 +688,7 @@ fn impossible(report: &DatabaseReport, found: &mut Vec<Finding>) {
 }
 
 /// Three ways to count random reads.
-fn random_reads(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn random_reads(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const APART: f64 = 0.10;
     const READS_MIN: f64 = 1.0;
     const PER_WAIT: Bounds = (0.80, 1.30);
@@ -707,7 +707,7 @@ fn random_reads(report: &DatabaseReport, found: &mut Vec<Finding>) {
         values().fold(0.0, f64::max),
     );
     if greatest >= READS_MIN && greatest > least * (1.0 + APART) {
-        let told: Vec<String> = all
+        let rates: Vec<String> = all
             .iter()
             .map(|(what, rate)| format!("{rate:.1} by {what}"))
             .collect();
@@ -715,12 +715,12 @@ fn random_reads(report: &DatabaseReport, found: &mut Vec<Finding>) {
             let per_s = stream.per_s.unwrap_or_default();
             format!("; the demand has {per_s:.1}: {}", stream.rate_of)
         });
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::ReadsCountedApart,
             format!(
                 "{}: random reads per second are {}{counts}",
                 name(report),
-                told.join(", ")
+                rates.join(", ")
             ),
         ));
     }
@@ -733,7 +733,7 @@ fn random_reads(report: &DatabaseReport, found: &mut Vec<Finding>) {
     {
         let share = blocks / waited.waits;
         if !(PER_WAIT.0..=PER_WAIT.1).contains(&share) {
-            found.push(Finding::note(
+            findings.push(Finding::note(
                 FindingName::ReadsCountedApart,
                 format!(
                     "{}: {share:.2} blocks were read into the cache without read-ahead for each \
@@ -745,12 +745,12 @@ fn random_reads(report: &DatabaseReport, found: &mut Vec<Finding>) {
     }
 }
 
-fn cpu(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn cpu(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     let time = db_time_s(report).zip(time_model(report, "DB CPU"));
     if let Some((time, cpu)) = time
         && cpu.range().0 > time + 1.0
     {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::CpuAboveDbTime,
             format!(
                 "{}: DB CPU is {:.1} s, more than DB time, {time:.1} s: shares of DB time mislead",
@@ -762,14 +762,14 @@ fn cpu(report: &DatabaseReport, found: &mut Vec<Finding>) {
 }
 
 /// Several contradictions together: the report was edited or made up.
-fn synthetic(report: &DatabaseReport, found: &mut Vec<Finding>) {
+fn synthetic(report: &DatabaseReport, findings: &mut Vec<Finding>) {
     const CONTRADICTIONS: usize = 3;
-    let broken = found
+    let broken = findings
         .iter()
         .filter(|finding| finding.is(FindingName::FiguresDiffer))
         .count();
     if broken >= CONTRADICTIONS {
-        found.insert(
+        findings.insert(
             0,
             Finding::warning(
                 FindingName::ReportDoubted,

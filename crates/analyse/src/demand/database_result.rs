@@ -141,10 +141,10 @@ pub fn database(all: &[Imported]) -> Option<DatabaseResult> {
     findings.extend(of_spools);
     let of_reports = derived.iter().flat_map(|one| {
         let file = one.report.file.rsplit('/').next().unwrap_or_default();
-        let mut found = one.findings.clone();
-        found.extend(notes::notes(one.report, &one.interval));
-        found.extend(notes::against_bars(one.report, file));
-        found
+        let mut findings = one.findings.clone();
+        findings.extend(notes::notes(one.report, &one.interval));
+        findings.extend(notes::against_bars(one.report, file));
+        findings
     });
     findings.extend(of_reports);
     findings.extend(series.iter().flat_map(|series| series.findings.clone()));
@@ -176,10 +176,10 @@ fn groups(derived: &[Derived]) -> Vec<Vec<usize>> {
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, one) in derived.iter().enumerate() {
-        let known = groups
+        let group = groups
             .iter_mut()
             .find(|group| key(&derived[group[0]]) == key(one));
-        match known {
+        match group {
             Some(group) => group.push(at),
             None => groups.push(vec![at]),
         }
@@ -314,9 +314,9 @@ fn bursts(all: &[&Derived]) -> Option<Finding> {
 /// Overlaps, gaps and restarts between windows that follow each other.
 fn gaps(all: &[&Derived]) -> Vec<Finding> {
     const APART_S: i64 = 90;
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     if all.iter().any(|one| one.sessions.is_some()) {
-        return found;
+        return findings;
     }
     let (mut overlaps, mut gaps, mut restarts) = (0, 0, 0);
     for two in all.windows(2) {
@@ -342,13 +342,13 @@ fn gaps(all: &[&Derived]) -> Vec<Finding> {
         (restarts, "restarts of the instance between windows"),
     ] {
         if count > 0 {
-            found.push(Finding::note(
+            findings.push(Finding::note(
                 FindingName::SeriesGaps,
                 format!("{name}: {count} {what}"),
             ));
         }
     }
-    found
+    findings
 }
 
 /// Adds the sum over the instances of a RAC database, for windows in which all of them are there.
@@ -356,11 +356,11 @@ fn sums(derived: &[Derived], groups: &[Vec<usize>], demands: &mut Vec<Demand>) -
     let mut findings = Vec::new();
     let mut of_database: Vec<(String, Vec<usize>)> = Vec::new();
     for (at, group) in groups.iter().enumerate() {
-        let one = derived[group[0]].report;
-        let is_instance = one.identity.is_rac == Some(true)
-            && one.identity.instance.is_some()
-            && one.identity.container.is_none();
-        let Some(id) = one.identity.db_id.clone().filter(|_| is_instance) else {
+        let report = derived[group[0]].report;
+        let is_instance = report.identity.is_rac == Some(true)
+            && report.identity.instance.is_some()
+            && report.identity.container.is_none();
+        let Some(id) = report.identity.db_id.clone().filter(|_| is_instance) else {
             continue;
         };
         match of_database.iter_mut().find(|(known, _)| *known == id) {
@@ -369,9 +369,9 @@ fn sums(derived: &[Derived], groups: &[Vec<usize>], demands: &mut Vec<Demand>) -
         }
     }
     for (_, members) in of_database {
-        let one = derived[groups[members[0]][0]].report;
-        let all = one.identity.instances.unwrap_or(0) as usize;
-        let db = one.identity.db_name.clone().unwrap_or_default();
+        let report = derived[groups[members[0]][0]].report;
+        let all = report.identity.instances.unwrap_or(0) as usize;
+        let db = report.identity.db_name.clone().unwrap_or_default();
         if members.len() < all {
             findings.push(Finding::warning(
                 FindingName::InstancesMissing,
@@ -421,12 +421,15 @@ fn sums(derived: &[Derived], groups: &[Vec<usize>], demands: &mut Vec<Demand>) -
 }
 
 fn is_same_window(one: &DatabaseReport, other: &DatabaseReport) -> bool {
-    let (one, other) = (&one.window, &other.window);
-    let is_near = |one: Option<Moment>, other: Option<Moment>| {
-        one.zip(other)
-            .is_some_and(|(one, other)| one.since(other).abs() <= SAME_WINDOW_S)
+    let (first, second) = (&one.window, &other.window);
+    let is_near = |first: Option<Moment>, second: Option<Moment>| {
+        first
+            .zip(second)
+            .is_some_and(|(first, second)| first.since(second).abs() <= SAME_WINDOW_S)
     };
-    one.begin_id == other.begin_id && one.end_id == other.end_id && is_near(one.begin, other.begin)
+    first.begin_id == second.begin_id
+        && first.end_id == second.end_id
+        && is_near(first.begin, second.begin)
 }
 
 /// The demand of several instances in one window. Latencies are weighted by waits.
@@ -495,11 +498,11 @@ fn both(one: &DemandStream, other: &DemandStream) -> DemandStream {
             .flat_map(|(stream, weight)| stream.latencies.iter().map(move |share| (share, weight)))
         {
             let part = share.share * weight / (a + b);
-            let known = latencies
+            let bucket = latencies
                 .iter_mut()
                 .find(|known| known.is_same_bucket(share));
-            match known {
-                Some(known) => known.share += part,
+            match bucket {
+                Some(bucket) => bucket.share += part,
                 None => latencies.push(LatencyShare {
                     share: part,
                     ..share.clone()

@@ -34,9 +34,9 @@ pub(super) fn distribution(report: &DatabaseReport, events: &[&str]) -> Vec<Late
         }
         all += weight;
         for one in joined {
-            let known = sum.iter_mut().find(|known| known.is_same_bucket(&one));
-            match known {
-                Some(known) => known.share += one.share * weight,
+            let bucket = sum.iter_mut().find(|known| known.is_same_bucket(&one));
+            match bucket {
+                Some(bucket) => bucket.share += one.share * weight,
                 None => sum.push(LatencyShare {
                     share: one.share * weight,
                     ..one
@@ -86,12 +86,12 @@ fn joined(rows: &[&WaitHistogram]) -> Vec<LatencyShare> {
     let mut bounds: Vec<f64> = all().flat_map(|one| [one.low_us, one.high_us]).collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup();
-    let mut found = Vec::new();
+    let mut shares = Vec::new();
     for pair in bounds.windows(2) {
         let (low, high) = (pair[0], pair[1]);
         let covers = |one: &&TimeBucket| one.low_us <= low && one.high_us >= high;
         if let Some(own) = all().find(|one| one.is_from(low, high)) {
-            found.push(share(own.label, low, high, own.percent));
+            shares.push(share(own.label, low, high, own.percent));
         } else if tables
             .iter()
             .all(|table| table.iter().any(|one| covers(&one)))
@@ -105,16 +105,16 @@ fn joined(rows: &[&WaitHistogram]) -> Vec<LatencyShare> {
                     one.low_us >= around.low_us && one.high_us <= around.high_us && !covers(one)
                 };
                 let taken: f64 = all().filter(is_taken).map(|one| one.percent).sum();
-                found.push(share(around.label, low, high, around.percent - taken));
+                shares.push(share(around.label, low, high, around.percent - taken));
             }
         }
     }
-    found.retain(|one| one.share > 0.0);
-    let sum: f64 = found.iter().map(|one| one.share).sum();
-    for one in &mut found {
+    shares.retain(|one| one.share > 0.0);
+    let sum: f64 = shares.iter().map(|one| one.share).sum();
+    for one in &mut shares {
         one.share /= sum;
     }
-    found
+    shares
 }
 
 fn share(label: &str, low_us: f64, high_us: f64, percent: f64) -> LatencyShare {

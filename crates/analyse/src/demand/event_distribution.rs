@@ -66,12 +66,12 @@ pub(super) fn event_distributions(reports: &[&DatabaseReport]) -> Vec<EventDistr
             None => joined.push((*report).clone()),
         }
     }
-    let mut found: Vec<EventDistribution> = joined.iter().flat_map(of_report).collect();
-    found.sort_by(|one, other| {
+    let mut distributions: Vec<EventDistribution> = joined.iter().flat_map(of_report).collect();
+    distributions.sort_by(|one, other| {
         let waits = |one: &EventDistribution| one.waits.unwrap_or(0.0);
         waits(other).total_cmp(&waits(one))
     });
-    found
+    distributions
 }
 
 fn has_no_rates(report: &DatabaseReport) -> bool {
@@ -82,17 +82,17 @@ fn has_no_rates(report: &DatabaseReport) -> bool {
 fn add(sum: &mut DatabaseReport, next: &DatabaseReport) {
     sum.window.end_id = next.window.end_id;
     for row in &next.histograms {
-        let known = WaitHistogram::listed(&mut sum.histograms, &row.event);
-        known.first_bound_us = known.first_bound_us.or(row.first_bound_us);
+        let histogram = WaitHistogram::listed(&mut sum.histograms, &row.event);
+        histogram.first_bound_us = histogram.first_bound_us.or(row.first_bound_us);
         for bucket in &row.buckets {
             let bits = |one: &WaitBucket| one.high_us.map(f64::to_bits);
-            match known
+            match histogram
                 .buckets
                 .iter_mut()
                 .find(|one| bits(one) == bits(bucket))
             {
                 Some(one) => one.count = one.count.zip(bucket.count).map(|(a, b)| a + b),
-                None => known.buckets.push(bucket.clone()),
+                None => histogram.buckets.push(bucket.clone()),
             }
         }
     }

@@ -74,14 +74,14 @@ pub(super) fn shared(one: Bounds, other: Bounds) -> Option<Bounds> {
 /// What a row of waits says of their total time, each as an interval in seconds: the time itself,
 /// waits times mean, and the share of `of_s`.
 pub(super) fn times_of(row: &WaitRow, of_s: Option<Printed>) -> Vec<(&'static str, Bounds)> {
-    let mut found = Vec::new();
+    let mut times = Vec::new();
     if let Some(time) = row.time_s {
-        found.push(("its time", time.range()));
+        times.push(("its time", time.range()));
     }
     if let Some((waits, mean)) = row.waits.zip(row.mean_us) {
         let (low, high) = mean.range();
         let (fewest, most) = waits.range();
-        found.push((
+        times.push((
             "waits times average",
             (low.max(0.0) * fewest / 1e6, high * most / 1e6),
         ));
@@ -89,12 +89,12 @@ pub(super) fn times_of(row: &WaitRow, of_s: Option<Printed>) -> Vec<(&'static st
     if let Some((percent, of)) = row.percent.zip(of_s) {
         let (low, high) = percent.range();
         let (least, most) = of.range();
-        found.push((
+        times.push((
             "its share of the total",
             (low.max(0.0) / 100.0 * least, high / 100.0 * most),
         ));
     }
-    found
+    times
 }
 
 /// The total that shares of a table are of. Global and Statspack tables have shares of something
@@ -144,7 +144,7 @@ pub(super) fn waited_in(
     events: &[&str],
     tables: &[WaitTable],
 ) -> Option<Waited> {
-    let mut found: Option<Waited> = None;
+    let mut waited: Option<Waited> = None;
     let rows = report
         .waits
         .iter()
@@ -156,7 +156,7 @@ pub(super) fn waited_in(
         } else {
             Some((0.0, 0.0))
         };
-        let sum = found.get_or_insert(Waited {
+        let sum = waited.get_or_insert(Waited {
             waits: 0.0,
             time_s: Some((0.0, 0.0)),
         });
@@ -166,7 +166,7 @@ pub(super) fn waited_in(
             .zip(time)
             .map(|(sum, more)| (sum.0 + more.0.max(0.0), sum.1 + more.1));
     }
-    found
+    waited
 }
 
 /// Total of a statistic between the snapshots.

@@ -30,13 +30,13 @@ pub fn at_one_time(demands: &[Demand], at: DemandAt) -> Option<DemandOfInstances
     let group = |interval: &DemandInterval| -> Option<Vec<DemandInterval>> {
         let of_other = |other: &Demand| {
             let mut intervals = other.intervals.iter();
-            let found = match (middle(interval), is_single) {
+            let interval = match (middle(interval), is_single) {
                 (Some(at), _) => intervals.find(|other| contains(other, at)),
                 // Without a time, single intervals are taken to be of the same one.
                 (None, true) => intervals.next(),
                 (None, false) => None,
             };
-            found.cloned()
+            interval.cloned()
         };
         let mut each = vec![interval.clone()];
         for other in others {

@@ -131,7 +131,7 @@ pub(super) struct JudgedStream {
 pub(super) fn keeps(
     judged: &JudgedStream,
     load: StorageLoad,
-    found: &Calibration,
+    calibration: &Calibration,
 ) -> (Answer, String) {
     let objective = judged.objective;
     let (limit, name) = match objective.0 {
@@ -147,10 +147,13 @@ pub(super) fn keeps(
         let words = format!("{name} is at least {} for one at a time", time(least));
         return (Answer::No, words);
     }
-    if let Some(words) = broken(judged, load, limit, found) {
+    if let Some(words) = broken(judged, load, limit, calibration) {
         return (Answer::No, words);
     }
-    let bounds = [by_rates(judged, load, found), by_one_server(judged, load)];
+    let bounds = [
+        by_rates(judged, load, calibration),
+        by_one_server(judged, load),
+    ];
     let bound = bounds.into_iter().flatten().reduce(f64::min);
     match bound {
         Some(us) if us <= limit => (Answer::Yes, format!("{name} at most {}", time(us))),
@@ -179,13 +182,13 @@ fn broken(
     judged: &JudgedStream,
     load: StorageLoad,
     limit: f64,
-    found: &Calibration,
+    calibration: &Calibration,
 ) -> Option<String> {
     let is_longer = |at: AtLoad| {
         let limits = figure(at, judged.objective).and_then(|of| of.interval);
         limits.is_some_and(|limits| limits.low > limit)
     };
-    let mut lower = found
+    let mut lower = calibration
         .rates
         .iter()
         .filter(|_| judged.is_like_small_reads)
@@ -202,13 +205,16 @@ fn broken(
 
 /// An upper bound by the offered rates that were measured: of the first that needs at least as much
 /// of the storage as `load`.
-fn by_rates(judged: &JudgedStream, load: StorageLoad, found: &Calibration) -> Option<f64> {
+fn by_rates(judged: &JudgedStream, load: StorageLoad, calibration: &Calibration) -> Option<f64> {
     if judged.serial_per_s > 0.0 {
         return None;
     }
-    let needed = load.used? * found.maximum?.iops.least();
+    let needed = load.used? * calibration.maximum?.iops.least();
     let times = load.longest_times?;
-    let served = found.rates.iter().filter(|rate| rate.met == RateMet::Yes);
+    let served = calibration
+        .rates
+        .iter()
+        .filter(|rate| rate.met == RateMet::Yes);
     served
         .filter(|rate| rate.offered_per_s >= needed)
         .filter_map(|rate| high(figure(rate.at, judged.objective)?))

@@ -167,8 +167,8 @@ fn measured(all: &LoopRecord) -> Vec<&LoopSession> {
 }
 
 fn statistic(session: &LoopSession, name: &str) -> Option<f64> {
-    let known = session.statistics.iter().find(|one| one.0 == name)?;
-    Some(known.1)
+    let statistic = session.statistics.iter().find(|one| one.0 == name)?;
+    Some(statistic.1)
 }
 
 /// A statistic of all sessions; `None` if one of them does not have it.
@@ -182,8 +182,8 @@ fn sum_of(sessions: &[&LoopSession], name: &str) -> Option<f64> {
 
 fn kind(sessions: &[&LoopSession], name: &str) -> Option<LoopKind> {
     let of = |session: &&LoopSession| {
-        let found = session.operations.iter().find(|one| one.kind == name);
-        found.cloned()
+        let operations = session.operations.iter().find(|one| one.kind == name);
+        operations.cloned()
     };
     let all: Vec<LoopOperations> = sessions.iter().filter_map(of).collect();
     if all.is_empty() {
@@ -191,7 +191,7 @@ fn kind(sessions: &[&LoopSession], name: &str) -> Option<LoopKind> {
     }
     let sum = |of: fn(&LoopOperations) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
     let done = sum(|one| one.done);
-    let known = |value: f64| (done > 0).then_some(value);
+    let if_done = |value: f64| (done > 0).then_some(value);
     let timed = || all.iter().filter(|one| one.done > 0);
     let mut buckets: Vec<(f64, u64)> = Vec::new();
     for (bound, count) in all.iter().flat_map(|one| &one.buckets) {
@@ -199,7 +199,7 @@ fn kind(sessions: &[&LoopSession], name: &str) -> Option<LoopKind> {
             .iter_mut()
             .find(|one| one.0.total_cmp(bound).is_eq())
         {
-            Some(known) => known.1 += count,
+            Some(bucket) => bucket.1 += count,
             None => buckets.push((*bound, *count)),
         }
     }
@@ -223,14 +223,14 @@ fn kind(sessions: &[&LoopSession], name: &str) -> Option<LoopKind> {
         kind: name.into(),
         done,
         failed: sum(|one| one.failed),
-        rows_each: known(sum(|one| one.rows) as f64 / done.max(1) as f64),
+        rows_each: if_done(sum(|one| one.rows) as f64 / done.max(1) as f64),
         per_s: per_s.sum(),
         latency: LatencySummary::from_figures(|figure| match figure.statistic() {
-            Statistic::Mean => known(mean),
+            Statistic::Mean => if_done(mean),
             Statistic::Deviation => None,
-            Statistic::Min => known(least),
+            Statistic::Min => if_done(least),
             Statistic::Quantile(share) => quantile_us(&latencies, share),
-            Statistic::Max => known(greatest),
+            Statistic::Max => if_done(greatest),
         }),
         latencies,
     })
@@ -267,7 +267,7 @@ fn waits(sessions: &[&LoopSession], total_us: f64) -> Vec<LoopWait> {
     }
     let waited_us: f64 = sums.iter().map(|one| one.2).sum();
     let paused_us: f64 = sessions.iter().map(|session| session.paused_us).sum();
-    let mut found: Vec<LoopWait> = sums
+    let mut waits: Vec<LoopWait> = sums
         .into_iter()
         .map(|(event, waits, us)| LoopWait {
             event,
@@ -276,14 +276,14 @@ fn waits(sessions: &[&LoopSession], total_us: f64) -> Vec<LoopWait> {
             share: us / total_us,
         })
         .collect();
-    found.push(LoopWait {
+    waits.push(LoopWait {
         event: "CPU and what is no wait".into(),
         waits: None,
         mean_us: None,
         share: ((total_us - waited_us - paused_us) / total_us).max(0.0),
     });
-    found.sort_by(|one, other| other.share.total_cmp(&one.share));
-    found
+    waits.sort_by(|one, other| other.share.total_cmp(&one.share));
+    waits
 }
 
 fn witnesses(sessions: &[&LoopSession], kinds: &[LoopKind]) -> Vec<LoopWitness> {
@@ -293,14 +293,14 @@ fn witnesses(sessions: &[&LoopSession], kinds: &[LoopKind]) -> Vec<LoopWitness> 
         all.filter_map(of).sum::<u64>() as f64
     };
     let done = |name: &str| {
-        let known = kinds.iter().find(|kind| kind.kind == name);
-        known.map_or(0.0, |kind| kind.done as f64)
+        let kind = kinds.iter().find(|kind| kind.kind == name);
+        kind.map_or(0.0, |kind| kind.done as f64)
     };
     let loop_counts = "the loop".to_string();
-    let mut found = Vec::new();
+    let mut witnesses = Vec::new();
     let mut add = |what: &str, ours: f64, name: &str| {
         if let Some(theirs) = sum_of(sessions, name).filter(|_| ours > 0.0) {
-            found.push(LoopWitness {
+            witnesses.push(LoopWitness {
                 what: what.into(),
                 first: (loop_counts.clone(), ours),
                 second: (format!("'{name}' of the sessions"), theirs),
@@ -323,24 +323,24 @@ fn witnesses(sessions: &[&LoopSession], kinds: &[LoopKind]) -> Vec<LoopWitness> 
         .sum();
     let cached = sum_of(sessions, "physical reads cache");
     if let Some(cached) = cached.filter(|cached| *cached > 0.0 || single > 0.0) {
-        found.push(LoopWitness {
+        witnesses.push(LoopWitness {
             what: "blocks read into the cache, one by one".into(),
             first: ("'physical reads cache' of the sessions".into(), cached),
             second: ("waits for single blocks".into(), single),
         });
     }
-    found
+    witnesses
 }
 
 /// Findings about the sessions of a spool.
-pub(super) fn findings(report: &DatabaseReport, found: &LoopFigures) -> Vec<Finding> {
+pub(super) fn findings(report: &DatabaseReport, figures: &LoopFigures) -> Vec<Finding> {
     let Some(all) = &report.sessions else {
         return Vec::new();
     };
     let file = report.file.rsplit('/').next().unwrap_or_default();
     let mut findings = troubles(all, file);
     findings.extend(of_sessions(all, file));
-    for witness in found.witnesses.iter().filter(|witness| !witness.agrees()) {
+    for witness in figures.witnesses.iter().filter(|witness| !witness.agrees()) {
         findings.push(Finding::warning(
             FindingName::Witnesses,
             format!(
@@ -371,8 +371,8 @@ pub(super) fn findings(report: &DatabaseReport, found: &LoopFigures) -> Vec<Find
             )
         }));
     }
-    findings.extend(others(report, found, file));
-    findings.extend(little(all, found, file));
+    findings.extend(others(report, figures, file));
+    findings.extend(little(all, figures, file));
     findings
 }
 
@@ -449,8 +449,8 @@ fn of_sessions(all: &LoopRecord, file: &str) -> Vec<Finding> {
     /// A session sleeps until the start in steps of a hundredth of a second, and so is a little late.
     const LATE_US: f64 = 100_000.0;
     let number = |name: &str| {
-        let known = all.settings.iter().find(|one| one.0 == name);
-        known.and_then(|one| one.1.parse::<f64>().ok())
+        let setting = all.settings.iter().find(|one| one.0 == name);
+        setting.and_then(|one| one.1.parse::<f64>().ok())
     };
     let warm_up_us = number("warm_up_s").unwrap_or(0.0) * 1e6;
     let with = |wanted: &dyn Fn(&LoopSession) -> bool| {
@@ -498,9 +498,9 @@ fn of_sessions(all: &LoopRecord, file: &str) -> Vec<Finding> {
 }
 
 /// Reads of the server that are not of the sessions.
-fn others(report: &DatabaseReport, found: &LoopFigures, file: &str) -> Option<Finding> {
+fn others(report: &DatabaseReport, figures: &LoopFigures, file: &str) -> Option<Finding> {
     const MUCH: f64 = 1.1;
-    let own = found.physical_reads_per_s.filter(|own| *own > 0.0)?;
+    let own = figures.physical_reads_per_s.filter(|own| *own > 0.0)?;
     let all = rate(report, "physical reads")?;
     (all > own * MUCH).then(|| {
         Finding::warning(
@@ -515,20 +515,20 @@ fn others(report: &DatabaseReport, found: &LoopFigures, file: &str) -> Option<Fi
 }
 
 /// Rate times latency is the number of sessions, without their pauses.
-fn little(all: &LoopRecord, found: &LoopFigures, file: &str) -> Option<Finding> {
+fn little(all: &LoopRecord, figures: &LoopFigures, file: &str) -> Option<Finding> {
     const TOLERANCE: f64 = 0.05;
     let measured = measured(all);
     let paused: f64 = measured
         .iter()
         .map(|session| session.paused_us / session.measured_us)
         .sum();
-    let failed = found.kinds.iter().any(|kind| kind.failed > 0);
-    let busy: f64 = found
+    let failed = figures.kinds.iter().any(|kind| kind.failed > 0);
+    let busy: f64 = figures
         .kinds
         .iter()
         .filter_map(|kind| Some(kind.per_s * kind.latency.mean_us? / 1e6))
         .sum();
-    let wanted = f64::from(found.sessions) - paused;
+    let wanted = f64::from(figures.sessions) - paused;
     (!failed && (busy - wanted).abs() > TOLERANCE * wanted).then(|| {
         Finding::warning(
             FindingName::LittlesLaw,
@@ -546,14 +546,14 @@ pub(super) fn load_point(report: &DatabaseReport) -> Option<LoadPoint> {
     if report.kind != ReportKind::Spool {
         return None;
     }
-    let found = figures(report)?;
+    let figures = figures(report)?;
     let number = |name: &str| {
         let settings = &report.sessions.as_ref()?.settings;
-        let known = settings.iter().find(|one| one.0 == name)?;
-        known.1.parse::<f64>().ok()
+        let setting = settings.iter().find(|one| one.0 == name)?;
+        setting.1.parse::<f64>().ok()
     };
     let block = report.identity.block_bytes.unwrap_or(8192);
-    let kinds = found.kinds.iter().filter(|kind| kind.kind != "scan");
+    let kinds = figures.kinds.iter().filter(|kind| kind.kind != "scan");
     let flow = |kind: &LoopKind| {
         let bytes = kind.rows_each.map(|rows| rows * f64::from(block));
         #[expect(
@@ -591,19 +591,19 @@ pub(super) fn load_point(report: &DatabaseReport) -> Option<LoadPoint> {
         }
     };
     Some(LoadPoint {
-        label: match found.sessions {
+        label: match figures.sessions {
             1 => "1 session".into(),
             sessions => format!("{sessions} sessions"),
         },
         load: ReportedLoad::Closed {
-            depth: found.sessions,
+            depth: figures.sessions,
         },
         processes: None,
         pattern: Some("uniform".into()),
         writes_percent: number("update_share").map(|share| share * 100.0),
         beside: Vec::new(),
         began: report.window.begin,
-        seconds: Some(found.seconds),
+        seconds: Some(figures.seconds),
         flows: kinds.map(flow).collect(),
     })
 }

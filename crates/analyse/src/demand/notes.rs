@@ -15,16 +15,16 @@ const MEMORY_US: f64 = 50.0;
 
 /// Notes about one report, whose demand is `interval`.
 pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut notes = Vec::new();
     let file = report.file.rsplit('/').next().unwrap_or_default();
     if report.kind == ReportKind::Capture {
-        return found;
+        return notes;
     }
-    found.extend(idle(report, file));
-    found.extend(exadata(report, file));
-    found.extend(page_cache(report, file));
+    notes.extend(idle(report, file));
+    notes.extend(exadata(report, file));
+    notes.extend(page_cache(report, file));
     if !interval.censored.is_empty() {
-        found.push(Finding::note(
+        notes.push(Finding::note(
             FindingName::DemandCensored,
             format!(
                 "{file}: {}: the database may have asked for more than it got, so read the demand \
@@ -33,10 +33,10 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
             ),
         ));
     }
-    found.extend(incomplete(report, interval, file));
-    found.extend(log_members(report, file));
+    notes.extend(incomplete(report, interval, file));
+    notes.extend(log_members(report, file));
     if report.kind == ReportKind::AwrPdb {
-        found.push(Finding::note(
+        notes.push(Finding::note(
             FindingName::OneContainer,
             if report.functions.is_empty() {
                 format!(
@@ -50,12 +50,12 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
     }
     if let Some(seconds) = interval.seconds {
         let length = rounded_length(seconds);
-        found.push(Finding::note(
+        notes.push(Finding::note(
             FindingName::BurstsUnknown,
             format!("{file}: its figures are averages of {length}; bursts within are unknown"),
         ));
     }
-    found
+    notes
 }
 
 /// Requests and bytes of the database that are in none of the streams.
@@ -173,8 +173,8 @@ pub(super) fn is_idle(report: &DatabaseReport) -> bool {
         rate(report, "physical read IO requests"),
         rate(report, "physical write IO requests"),
     ];
-    let known: Vec<f64> = requests.into_iter().flatten().collect();
-    !known.is_empty() && known.iter().sum::<f64>() < 1.0
+    let rates: Vec<f64> = requests.into_iter().flatten().collect();
+    !rates.is_empty() && rates.iter().sum::<f64>() < 1.0
 }
 
 fn idle(report: &DatabaseReport, file: &str) -> Option<Finding> {
@@ -235,7 +235,7 @@ fn page_cache(report: &DatabaseReport, file: &str) -> Option<Finding> {
         .iter()
         .find(|(name, _)| name == "filesystemio_options")
         .map_or("not set", |(_, value)| value.as_str());
-    let told = match waited.mean_range_us() {
+    let evidence = match waited.mean_range_us() {
         Some((_, high)) if high < MEMORY_US => {
             format!("a single-block read takes {high:.0} us at most on average")
         }
@@ -250,7 +250,7 @@ fn page_cache(report: &DatabaseReport, file: &str) -> Option<Finding> {
     Some(Finding::warning(
         FindingName::ReadsFromMemory,
         format!(
-            "{file}: {told}: they came from memory of the host or the storage \
+            "{file}: {evidence}: they came from memory of the host or the storage \
              (filesystemio_options is {option}); the latency is not that of the storage, and the \
              rate of reads is an upper bound"
         ),

@@ -17,7 +17,7 @@ pub(super) fn figures(report: &DatabaseReport, interval: &DemandInterval) -> Dat
     let who = &report.identity;
     let mib = |name: &str| rate(report, name).map(|bytes| bytes / MIB);
     let seconds = seconds(report);
-    let mut found = DatabaseFigures {
+    let mut figures = DatabaseFigures {
         file: report.file.clone(),
         kind: report.kind.name().into(),
         release: who.release.clone(),
@@ -44,44 +44,44 @@ pub(super) fn figures(report: &DatabaseReport, interval: &DemandInterval) -> Dat
         redo_write_bytes: redo_write_bytes(report),
         ..DatabaseFigures::default()
     };
-    latencies(report, &mut found);
-    host(report, &mut found);
-    top_event(report, &mut found);
+    latencies(report, &mut figures);
+    host(report, &mut figures);
+    top_event(report, &mut figures);
     if report.kind == ReportKind::Capture {
-        captures::figures(report, &mut found);
+        captures::figures(report, &mut figures);
     }
     if let Some(stream) = interval.stream(DemandKind::RandomReads) {
-        found.random_reads_per_s = stream.per_s;
+        figures.random_reads_per_s = stream.per_s;
     }
-    found
+    figures
 }
 
-fn latencies(report: &DatabaseReport, found: &mut DatabaseFigures) {
+fn latencies(report: &DatabaseReport, figures: &mut DatabaseFigures) {
     let mean = |events: &[&str]| {
         let waited = waited(report, events)?;
         waited.mean_us().filter(|_| waited.waits >= WAITS_MIN)
     };
     let waits = |events: &[&str]| waited(report, events).map(|waited| waited.waits);
-    let at = |events: &[&str], quantile: f64, waits_min: f64| {
+    let quantile_of = |events: &[&str], quantile: f64, waits_min: f64| {
         let enough = waits(events).is_some_and(|waits| waits >= waits_min);
         let all = distribution(report, events);
         enough.then(|| quantile_us(&all, quantile)).flatten()
     };
-    found.single_block_waits = waits(SINGLE_BLOCK);
-    found.random_read_us = mean(SINGLE_BLOCK);
-    found.random_read_p50_us = at(SINGLE_BLOCK, 0.5, WAITS_MIN);
-    found.random_read_p99_us = at(SINGLE_BLOCK, 0.99, P99_WAITS_MIN);
-    found.multiblock_read_us = mean(MULTI_BLOCK);
-    found.direct_read_us = mean(DIRECT_READ);
-    found.parallel_read_us = mean(PARALLEL_READ);
-    found.log_write_us = mean(LOG_WRITE);
-    found.log_write_p99_us = at(LOG_WRITE, 0.99, P99_WAITS_MIN);
-    found.commits_per_s = waits(COMMIT)
+    figures.single_block_waits = waits(SINGLE_BLOCK);
+    figures.random_read_us = mean(SINGLE_BLOCK);
+    figures.random_read_p50_us = quantile_of(SINGLE_BLOCK, 0.5, WAITS_MIN);
+    figures.random_read_p99_us = quantile_of(SINGLE_BLOCK, 0.99, P99_WAITS_MIN);
+    figures.multiblock_read_us = mean(MULTI_BLOCK);
+    figures.direct_read_us = mean(DIRECT_READ);
+    figures.parallel_read_us = mean(PARALLEL_READ);
+    figures.log_write_us = mean(LOG_WRITE);
+    figures.log_write_p99_us = quantile_of(LOG_WRITE, 0.99, P99_WAITS_MIN);
+    figures.commits_per_s = waits(COMMIT)
         .zip(seconds(report))
         .map(|(waits, s)| waits / s);
-    found.commit_us = mean(COMMIT);
-    found.commit_p99_us = at(COMMIT, 0.99, P99_WAITS_MIN);
-    found.page_write_batch_us = mean(PAGE_WRITE_BATCH);
+    figures.commit_us = mean(COMMIT);
+    figures.commit_p99_us = quantile_of(COMMIT, 0.99, P99_WAITS_MIN);
+    figures.page_write_batch_us = mean(PAGE_WRITE_BATCH);
 }
 
 fn cpu_s(report: &DatabaseReport) -> Option<f64> {
@@ -95,7 +95,7 @@ fn transactions(report: &DatabaseReport) -> Option<f64> {
     Some(commits + rate(report, "user rollbacks").unwrap_or(0.0))
 }
 
-fn host(report: &DatabaseReport, found: &mut DatabaseFigures) {
+fn host(report: &DatabaseReport, figures: &mut DatabaseFigures) {
     let of = |name: &str| {
         let row = report.host_cpu.iter().find(|row| row.name == name)?;
         Some(row.value.value)
@@ -119,20 +119,20 @@ fn host(report: &DatabaseReport, found: &mut DatabaseFigures) {
             .sum();
         (!values.is_empty() && values.len() <= cpus.len() && all > 0.0).then(|| sum / all)
     };
-    found.host_busy_percent = of("idle")
+    figures.host_busy_percent = of("idle")
         .map(|idle| 100.0 - idle)
         .or_else(|| of_hosts("%Busy"));
-    found.io_wait_percent = of("wio").or_else(|| of_hosts("%WIO"));
+    figures.io_wait_percent = of("wio").or_else(|| of_hosts("%WIO"));
 }
 
 /// The event of foreground sessions, or CPU, with the largest share of DB time.
-fn top_event(report: &DatabaseReport, found: &mut DatabaseFigures) {
+fn top_event(report: &DatabaseReport, figures: &mut DatabaseFigures) {
     let rows = report.waits.iter().filter(|row| row.of == WaitTable::Top);
     let top = rows
         .filter_map(|row| Some((row, row.percent?.value)))
         .max_by(|one, other| one.1.total_cmp(&other.1));
     if let Some((row, percent)) = top {
-        found.top_event = Some(row.event.clone());
-        found.top_event_percent = Some(percent);
+        figures.top_event = Some(row.event.clone());
+        figures.top_event_percent = Some(percent);
     }
 }

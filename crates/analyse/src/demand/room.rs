@@ -17,27 +17,27 @@ use rigel_model::DemandKind;
 
 impl StorageServes {
     /// What `found` measured; the caller adds where.
-    pub fn of(found: &Calibration) -> Self {
+    pub fn of(calibration: &Calibration) -> Self {
         let served = |kind: DemandKind, at: AtLoad, within: &str| ServedStream {
             kind,
             per_s: at.iops.value,
             bytes: at.io_bytes,
             within: within.into(),
         };
-        let within = format!("within {}", found.bound);
-        let reads = match (found.sustained.kept, found.maximum) {
+        let within = format!("within {}", calibration.bound);
+        let reads = match (calibration.sustained.kept, calibration.maximum) {
             (Some(kept), _) => Some(served(DemandKind::RandomReads, kept, &within)),
             (None, maximum) => maximum.map(|at| served(DemandKind::RandomReads, at, "")),
         };
-        let large = found.large;
+        let large = calibration.large;
         let mut streams: Vec<ServedStream> = reads.into_iter().collect();
         streams.extend(large.map(|at| served(DemandKind::MultiblockReads, at, "")));
         streams.extend(
-            found
+            calibration
                 .writes
                 .map(|at| served(DemandKind::PageWrites, at, "")),
         );
-        streams.extend(found.log_writes.iter().map(|one| ServedStream {
+        streams.extend(calibration.log_writes.iter().map(|one| ServedStream {
             bytes: one.bytes,
             ..served(DemandKind::LogWrites, one.at, "by one writer")
         }));
@@ -54,18 +54,18 @@ impl StorageServes {
             DemandKind::DirectWrites | DemandKind::PageAndDirectWrites => DemandKind::PageWrites,
             other => other,
         };
-        let known = || self.streams.iter().filter(|one| one.kind == like);
-        let as_long = known().filter(|one| f64::from(one.bytes) >= bytes);
+        let alike = || self.streams.iter().filter(|one| one.kind == like);
+        let as_long = alike().filter(|one| f64::from(one.bytes) >= bytes);
         as_long
             .min_by_key(|one| one.bytes)
-            .or_else(|| known().max_by_key(|one| one.bytes))
+            .or_else(|| alike().max_by_key(|one| one.bytes))
     }
 }
 
 /// The room beside the demand of `source`, which may be several disks.
 pub(super) fn room(source: &WatchedSource, disks: usize, serves: &StorageServes) -> StorageRoom {
     let verb = if disks > 1 { "use" } else { "uses" };
-    let mut found = StorageRoom {
+    let mut storage = StorageRoom {
         source: source.name.clone(),
         ..StorageRoom::default()
     };
@@ -76,14 +76,14 @@ pub(super) fn room(source: &WatchedSource, disks: usize, serves: &StorageServes)
         match of_stream(kind, stream, serves, verb) {
             Some(room) => {
                 if kind != DemandKind::LogWrites {
-                    found.used_together += room.used;
+                    storage.used_together += room.used;
                 }
-                found.streams.push(room);
+                storage.streams.push(room);
             }
-            None => found.not_measured.push(kind),
+            None => storage.not_measured.push(kind),
         }
     }
-    found
+    storage
 }
 
 fn of_stream(

@@ -34,12 +34,12 @@ pub(super) fn sessions(reports: &[&DatabaseReport]) -> Option<Vec<u32>> {
             .map(|report| Some(loops::figures(report)?.sessions))
             .collect();
     }
-    let told: Vec<(String, u32)> = reports
+    let names: Vec<(String, u32)> = reports
         .iter()
         .map(|report| numbered(&report.file))
         .collect::<Option<_>>()?;
-    let mut numbers: Vec<u32> = told.iter().map(|(_, number)| *number).collect();
-    let is_one_name = told.windows(2).all(|two| two[0].0 == two[1].0);
+    let mut numbers: Vec<u32> = names.iter().map(|(_, number)| *number).collect();
+    let is_one_name = names.windows(2).all(|two| two[0].0 == two[1].0);
     let sessions = numbers.clone();
     numbers.sort_unstable();
     numbers.dedup();

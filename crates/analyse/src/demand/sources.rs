@@ -34,21 +34,21 @@ pub fn demands(run: &Run) -> Vec<Demand> {
 
 /// The demands in another tool's figures.
 pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
-    let mut found: Vec<Demand> = Vec::new();
+    let mut demands: Vec<Demand> = Vec::new();
     if let Some(database) = database(all) {
         let main = database.main_demand();
-        found.extend(database.demands);
+        demands.extend(database.demands);
         if let Some(main) = main {
-            found[..=main].rotate_right(1);
+            demands[..=main].rotate_right(1);
         }
     }
     for one in all {
         if let Figures::Series(series) = &one.figures {
-            found.extend(of_series(one, series));
+            demands.extend(of_series(one, series));
         }
     }
-    found.retain(|demand| !demand.intervals.is_empty());
-    found
+    demands.retain(|demand| !demand.intervals.is_empty());
+    demands
 }
 
 /// What the reports among another tool's figures say against a demand of which `interval` is offered:
@@ -73,10 +73,10 @@ pub fn demand_findings(all: &[Imported], interval: &DemandInterval) -> Vec<Findi
         let mut rests = labels.iter().filter_map(rest);
         rests.any(|rest| rest.starts_with([':', ' ', ',']))
     };
-    let mut found = database.findings;
+    let mut findings = database.findings;
     // A fit says by itself that the demand may be more.
-    found.retain(|finding| !finding.is(FindingName::DemandCensored) && !is_of_another(finding));
-    found
+    findings.retain(|finding| !finding.is(FindingName::DemandCensored) && !is_of_another(finding));
+    findings
 }
 
 /// A stream without latencies.
@@ -115,14 +115,14 @@ fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
         } else {
             ("", one.name.as_str())
         };
-        let at = devices
+        let index = devices
             .iter()
             .position(|(known, _)| *known == device)
             .unwrap_or_else(|| {
                 devices.push((device, DemandColumns::default()));
                 devices.len() - 1
             });
-        devices[at].1.add(one, column);
+        devices[index].1.add(one, column);
     }
     devices
         .into_iter()
@@ -177,35 +177,35 @@ impl<'a> DemandColumns<'a> {
     fn intervals(&self) -> Option<Vec<DemandInterval>> {
         let samples = &self.reads.or(self.writes)?.samples;
         let intervals = samples.iter().map(|sample| {
-            let at = |series: Option<&ImportedSeries>| {
+            let rate_at = |series: Option<&ImportedSeries>| {
                 let samples = &series?.samples;
-                let found = samples.iter().find(|one| one.begin == sample.begin)?;
-                found.rate()
+                let simultaneous = samples.iter().find(|one| one.begin == sample.begin)?;
+                simultaneous.rate()
             };
             let size = |bytes: Option<(&ImportedSeries, f64)>, per_s: Option<f64>| {
                 let (series, factor) = bytes?;
-                Some(at(Some(series))? * factor / per_s.filter(|per_s| *per_s > 0.0)?)
+                Some(rate_at(Some(series))? * factor / per_s.filter(|per_s| *per_s > 0.0)?)
             };
             let mut streams = Vec::new();
             if let Some(reads) = self.reads {
-                let per_s = at(Some(reads));
+                let per_s = rate_at(Some(reads));
                 let bytes = size(self.read_bytes, per_s);
                 let kind = reads_of(bytes);
                 let how = match bytes {
                     Some(_) => "all reads of the device; the mean size hides a mixture",
                     None => "the column of reads; one block each",
                 };
-                let mut found = stream(kind, per_s, bytes, &format!("{}: {how}", reads.name));
-                with_latency(&mut found, at(self.read_ms));
-                streams.push(found);
+                let mut reading = stream(kind, per_s, bytes, &format!("{}: {how}", reads.name));
+                with_latency(&mut reading, rate_at(self.read_ms));
+                streams.push(reading);
             }
             if let Some(writes) = self.writes {
-                let per_s = at(Some(writes));
+                let per_s = rate_at(Some(writes));
                 let bytes = size(self.write_bytes, per_s);
                 let how = format!("{}: all writes, those of the log among them", writes.name);
-                let mut found = stream(DemandKind::PageAndDirectWrites, per_s, bytes, &how);
-                with_latency(&mut found, at(self.write_ms));
-                streams.push(found);
+                let mut writing = stream(DemandKind::PageAndDirectWrites, per_s, bytes, &how);
+                with_latency(&mut writing, rate_at(self.write_ms));
+                streams.push(writing);
             }
             DemandInterval {
                 label: format!("sample of {}", sample.begin.short()),

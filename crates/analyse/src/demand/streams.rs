@@ -114,7 +114,7 @@ fn details(report: &DatabaseReport, function: &str) -> Option<f64> {
 
 /// The demand of one report.
 pub(super) fn interval(report: &DatabaseReport) -> DemandInterval {
-    let mut found = DemandInterval {
+    let mut interval = DemandInterval {
         label: label(report),
         begin: report.window.begin,
         seconds: seconds(report),
@@ -124,33 +124,33 @@ pub(super) fn interval(report: &DatabaseReport) -> DemandInterval {
         operations: None,
     };
     if report.kind == ReportKind::Capture {
-        captures::streams(report, &mut found.streams);
-        return found;
+        captures::streams(report, &mut interval.streams);
+        return interval;
     }
     if report.kind == ReportKind::Listing {
-        found.streams = listed(report);
-        return found;
+        interval.streams = listed(report);
+        return interval;
     }
     let (direct, are_random) = direct_reads(report);
     let random = random_reads(report, are_random);
     let rate_of_random = random.as_ref().and_then(|stream| stream.per_s);
-    found.streams.extend(random);
-    found
+    interval.streams.extend(random);
+    interval
         .streams
         .extend(multi_block_reads(report, rate_of_random));
-    found
+    interval
         .streams
         .extend(direct.filter(|_| are_random.is_none()));
-    found.streams.extend(smart_scans(report));
+    interval.streams.extend(smart_scans(report));
     let direct_writes = direct_writes(report);
     let page_writes = page_writes(report, direct_writes.as_ref());
     let has_both = page_writes
         .as_ref()
         .is_some_and(|stream| stream.kind == DemandKind::PageAndDirectWrites);
-    found.streams.extend(page_writes);
-    found.streams.extend(direct_writes.filter(|_| !has_both));
-    found.streams.extend(log_writes(report));
-    found
+    interval.streams.extend(page_writes);
+    interval.streams.extend(direct_writes.filter(|_| !has_both));
+    interval.streams.extend(log_writes(report));
+    interval
 }
 
 fn label(report: &DatabaseReport) -> String {
@@ -372,20 +372,20 @@ fn direct_reads(report: &DatabaseReport) -> (Option<DemandStream>, Option<f64>) 
         let others = OtherReads::of(report)?;
         (others.direct > 0.0).then_some((others.direct, others.bytes))
     };
-    let told = direct_function(report);
-    let how = if told.is_some() {
+    let reported = direct_function(report);
+    let how = if reported.is_some() {
         "Direct Reads of I/O by function"
     } else {
         "derived: read requests without single-block and multi-block waits"
     };
-    let Some((per_s, bytes)) = told.or_else(derived) else {
+    let Some((per_s, bytes)) = reported.or_else(derived) else {
         return (None, None);
     };
     let blocks = bytes
         .zip(block_bytes(report))
         .map(|(bytes, block)| bytes / block);
-    let are_random = told.is_some() && blocks.is_some_and(|blocks| blocks < RANDOM_BLOCKS_MAX);
-    let found = DemandStream {
+    let are_random = reported.is_some() && blocks.is_some_and(|blocks| blocks < RANDOM_BLOCKS_MAX);
+    let demand = DemandStream {
         per_s: Some(per_s),
         mean_bytes: bytes,
         rate_of: how.into(),
@@ -396,7 +396,7 @@ fn direct_reads(report: &DatabaseReport) -> (Option<DemandStream>, Option<f64>) 
             "direct path reads",
         )
     };
-    (Some(found), are_random.then_some(per_s))
+    (Some(demand), are_random.then_some(per_s))
 }
 
 fn smart_scans(report: &DatabaseReport) -> Option<DemandStream> {
@@ -432,10 +432,10 @@ fn page_writes(report: &DatabaseReport, direct: Option<&DemandStream>) -> Option
         let bytes = bytes.and_then(|bytes| possible(bytes / writes));
         (writes > 0.0).then_some((writes, bytes))
     };
-    let told = row.and_then(|row| by_function(row, false));
-    let (per_s, bytes) = told.or_else(derived)?;
-    let is_mixed = is_mixed && told.is_none();
-    let how = match (told, report.kind, bytes) {
+    let reported = row.and_then(|row| by_function(row, false));
+    let (per_s, bytes) = reported.or_else(derived)?;
+    let is_mixed = is_mixed && reported.is_none();
+    let how = match (reported, report.kind, bytes) {
         _ if is_mixed => "all write requests: how many of them are direct writes is not reported",
         (Some(_), ReportKind::AwrPdb, _) => "writes to data files",
         (Some(_), ..) => "DBWR of I/O by function",
@@ -510,7 +510,7 @@ fn direct_writes(report: &DatabaseReport) -> Option<DemandStream> {
 fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
     let per_s = rate(report, "redo writes")?;
     let bytes = redo_write_bytes(report);
-    let mut found = DemandStream {
+    let mut demand = DemandStream {
         per_s: Some(per_s),
         mean_bytes: bytes,
         rate_of: "redo writes; size from redo size and redo wastage".into(),
@@ -526,7 +526,7 @@ fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
         .and_then(LogRequests::members)
         .filter(|members| *members > 1.0)
     {
-        found.rate_of = format!(
+        demand.rate_of = format!(
             "redo writes, for one of {members:.0} members; size from redo size and redo wastage"
         );
     }
@@ -534,12 +534,12 @@ fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
         let of_files = file_type(report, "Log File").and_then(|row| value(row.writes_per_s));
         if let Some(of_files) = of_files {
             let members = requests.and_then(LogRequests::members);
-            found.per_s = Some(of_files / members.unwrap_or(1.0));
-            found.mean_bytes = Some(REQUEST_MAX_BYTES);
-            found.rate_of = "requests of 1 MiB to log files, for one member".into();
+            demand.per_s = Some(of_files / members.unwrap_or(1.0));
+            demand.mean_bytes = Some(REQUEST_MAX_BYTES);
+            demand.rate_of = "requests of 1 MiB to log files, for one member".into();
         }
     }
-    Some(found)
+    Some(demand)
 }
 
 /// Requests to log files beside the writes of the log. Each write is a request to every member of
@@ -737,8 +737,8 @@ mod tests {
     const CONTAINER: &str = "WORKLOAD REPOSITORY PDB report (root snapshots)";
     const INSTANCE: &str = "WORKLOAD REPOSITORY report for";
 
-    fn stream(found: &DatabaseResult, kind: DemandKind) -> &DemandStream {
-        found.demands[0].intervals[0].stream(kind).unwrap()
+    fn stream(result: &DatabaseResult, kind: DemandKind) -> &DemandStream {
+        result.demands[0].intervals[0].stream(kind).unwrap()
     }
 
     #[track_caller]
@@ -750,8 +750,8 @@ mod tests {
         );
     }
 
-    fn findings(found: &DatabaseResult, name: FindingName) -> Vec<&str> {
-        let named = found.findings.iter().filter(|finding| finding.is(name));
+    fn findings(result: &DatabaseResult, name: FindingName) -> Vec<&str> {
+        let named = result.findings.iter().filter(|finding| finding.is(name));
         named.map(|finding| finding.what.as_str()).collect()
     }
 

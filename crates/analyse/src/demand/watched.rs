@@ -147,8 +147,8 @@ impl WatchReader {
     }
 
     fn source(&mut self, name: &str, by: &'static str) -> &mut SourceSums {
-        let known = self.sources.iter().position(|source| source.name == name);
-        let at = known.unwrap_or_else(|| {
+        let index = self.sources.iter().position(|source| source.name == name);
+        let index = index.unwrap_or_else(|| {
             self.sources.push(SourceSums {
                 name: name.into(),
                 by,
@@ -156,7 +156,7 @@ impl WatchReader {
             });
             self.sources.len() - 1
         });
-        &mut self.sources[at]
+        &mut self.sources[index]
     }
 
     /// Evaluates the intervals so far.
@@ -216,13 +216,13 @@ impl SourceSums {
         for one in seen {
             let per_s = one.operations / seconds;
             let p99 = one.response.as_ref().and_then(LatencySummary::of);
-            let at = self.stream(one.name, &mut streams);
-            streams[at] = StreamPoint {
+            let index = self.stream(one.name, &mut streams);
+            streams[index] = StreamPoint {
                 per_s,
                 bytes_per_s: one.bytes.map(|bytes| bytes / seconds),
                 p99_us: p99.map(|times| times.p99_us),
             };
-            self.streams[at].add(one);
+            self.streams[index].add(one);
         }
         self.points.push(WatchedPoint {
             begin,
@@ -232,8 +232,8 @@ impl SourceSums {
     }
 
     fn stream(&mut self, name: &'static str, streams: &mut Vec<StreamPoint>) -> usize {
-        let known = self.streams.iter().position(|one| one.name == name);
-        known.unwrap_or_else(|| {
+        let index = self.streams.iter().position(|one| one.name == name);
+        index.unwrap_or_else(|| {
             self.streams.push(SeenStream::default());
             streams.push(StreamPoint::default());
             self.streams.len() - 1
@@ -401,7 +401,7 @@ fn short_intervals(sources: &[SourceSums], every: Nanos) -> Option<Finding> {
 fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding> {
     /// Own CPU time that deserves a note: the promise is 1 %.
     const CPU_NOTED: f64 = 0.02;
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     let only_counted = || {
         format!(
             "{} in {} are known by the kernel's counters only: their rates, mean sizes and mean \
@@ -416,7 +416,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
         } else {
             "they are missing in the figures".into()
         };
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::EventsLost,
             format!(
                 "the kernel could not deliver {} of requests: {effect}",
@@ -425,7 +425,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
             "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
         ));
     } else if own.missed > 0 {
-        found.push(Finding::warning(
+        findings.push(Finding::warning(
             FindingName::TraceIncomplete,
             format!(
                 "the trace lacks some of the requests that the kernel counted: {}",
@@ -436,7 +436,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
         ));
     }
     if missing > 0.0 {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::SeriesGaps,
             format!(
                 "{} between intervals were not observed: the run was interrupted",
@@ -445,13 +445,13 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
         ));
     }
     if own.cpu > CPU_NOTED {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::OwnCost,
             format!("Rigel itself used {} of one CPU", percent(own.cpu)),
         ));
     }
     if request.is_block_assumed && !request.disks.is_empty() {
-        found.push(Finding::note(
+        findings.push(Finding::note(
             FindingName::BlockAssumed,
             format!(
                 "a block is taken to have {}, and reads of up to two blocks count as random; give \
@@ -460,7 +460,7 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
             ),
         ));
     }
-    found
+    findings
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ impl CounterChange<'_> {
 
     /// The sum of several counters, of which at least one must be known.
     fn sum(&self, names: &[&str]) -> Option<f64> {
-        let known: Vec<f64> = names.iter().filter_map(|name| self.rise(name)).collect();
-        (!known.is_empty()).then(|| known.iter().sum())
+        let rises: Vec<f64> = names.iter().filter_map(|name| self.rise(name)).collect();
+        (!rises.is_empty()).then(|| rises.iter().sum())
     }
 
     /// A figure of `pg_stat_io` over some kinds of object and context.

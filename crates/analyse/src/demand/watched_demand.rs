@@ -111,8 +111,8 @@ impl WatchDemands {
     /// The demand of the source `name`, which is made if there is none yet.
     fn of(&mut self, name: &str, header: &Header, block_bytes: Option<u32>) -> &mut Demand {
         let demands = &mut self.demands;
-        let known = demands.iter().position(|demand| demand.database == name);
-        let at = known.unwrap_or_else(|| {
+        let index = demands.iter().position(|demand| demand.database == name);
+        let index = index.unwrap_or_else(|| {
             demands.push(Demand {
                 source: "rigel watch".into(),
                 database: name.into(),
@@ -124,7 +124,7 @@ impl WatchDemands {
             });
             demands.len() - 1
         });
-        &mut demands[at]
+        &mut demands[index]
     }
 }
 

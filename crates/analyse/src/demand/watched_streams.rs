@@ -164,13 +164,13 @@ pub(super) fn demand_stream(seen: &SeenStream, seconds: f64) -> Option<DemandStr
 
 /// The distribution in buckets of powers of two, as databases print it.
 fn shares(latencies: &Latencies) -> Vec<LatencyShare> {
-    let mut found: Vec<(u32, u64)> = Vec::new();
+    let mut powers: Vec<(u32, u64)> = Vec::new();
     for (low, _, count) in latencies.histogram.buckets() {
         // The power of two of microseconds above its lower edge: a bucket is under 0.8 % wide.
         let power = u64::BITS - (low / 1000).leading_zeros();
-        match found.last_mut() {
+        match powers.last_mut() {
             Some(last) if last.0 == power => last.1 += count,
-            _ => found.push((power, count)),
+            _ => powers.push((power, count)),
         }
     }
     let all = latencies.histogram.count() as f64;
@@ -183,7 +183,7 @@ fn shares(latencies: &Latencies) -> Vec<LatencyShare> {
             share: count as f64 / all,
         }
     };
-    found.into_iter().map(share).collect()
+    powers.into_iter().map(share).collect()
 }
 
 #[cfg(test)]

@@ -127,8 +127,8 @@ impl Confidence {
             .map(|window| &window.response.histogram)
             .collect();
         let quantile = |q| {
-            let found = Quantile::of_windows(&histograms, q, looks)?;
-            found.interval.map(|interval| interval.scaled(1e-3))
+            let quantile_ns = Quantile::of_windows(&histograms, q, looks)?;
+            quantile_ns.interval.map(|interval| interval.scaled(1e-3))
         };
         Some(Self {
             iops: Mean::of_batches(&counts)?.at(looks).scaled(1.0 / width_s),

@@ -84,13 +84,13 @@ fn first_not_done(
 ) -> Option<Coordinates> {
     let LoadOfEach { depth, rate_per_s } = load;
     let mut points = (1..=ROUNDS).flat_map(|round| {
-        let at = move |active: &ActiveRanks| Coordinates::Hosts {
+        let coordinates = move |active: &ActiveRanks| Coordinates::Hosts {
             active: *active,
             depth,
             rate_per_s,
             round,
         };
-        steps.iter().map(at)
+        steps.iter().map(coordinates)
     });
     points.find(|wanted| done.iter().all(|point| point.coordinates != *wanted))
 }

@@ -85,8 +85,8 @@ impl Visits {
     ) -> Option<Coordinates> {
         let is_imprecise = |point: &PointSummary| {
             let class = point.classes.first();
-            let known = class.and_then(|class| class.rate().precision());
-            known.is_none_or(|known| known > precision.get())
+            let reached = class.and_then(|class| class.rate().precision());
+            reached.is_none_or(|reached| reached > precision.get())
         };
         let wanted = |point: &PointSummary| wanted(point) && is_imprecise(point);
         let fewest = done

@@ -18,13 +18,13 @@ pub struct LostTime {
 impl LostTime {
     /// Finds the phases in the completed operations of consecutive windows of `width_s` seconds.
     pub fn of(counts: &[f64], width_s: f64) -> Self {
-        let mut found = Self::default();
+        let mut lost = Self::default();
         for phase in slow_phases(counts, width_s) {
-            found.phases += 1;
-            found.seconds += phase.lost_s;
-            found.squares += phase.lost_s * phase.lost_s;
+            lost.phases += 1;
+            lost.seconds += phase.lost_s;
+            lost.squares += phase.lost_s * phase.lost_s;
         }
-        found
+        lost
     }
 
     /// Adds what was lost elsewhere.
@@ -55,25 +55,25 @@ fn slow_phases(counts: &[f64], width_s: f64) -> Vec<SlowPhase> {
     const DEVIATIONS: f64 = 5.0;
     let usual = upper_median(counts);
     let least_lacking = (LACKING * usual).max(DEVIATIONS * usual.sqrt());
-    let mut found: Vec<SlowPhase> = Vec::new();
+    let mut phases: Vec<SlowPhase> = Vec::new();
     for (at, count) in counts.iter().enumerate() {
         let lacking = usual - count;
         if usual <= 0.0 || lacking < least_lacking {
             continue;
         }
         let lost = lacking / usual * width_s;
-        match found.last_mut().filter(|phase| phase.windows.end == at) {
+        match phases.last_mut().filter(|phase| phase.windows.end == at) {
             Some(phase) => {
                 phase.windows.end += 1;
                 phase.lost_s += lost;
             }
-            None => found.push(SlowPhase {
+            None => phases.push(SlowPhase {
                 windows: at..at + 1,
                 lost_s: lost,
             }),
         }
     }
-    found
+    phases
 }
 
 /// The middle value, or the upper one of the two in the middle; 0 if there are none.

@@ -45,13 +45,13 @@ impl ObjectiveVerdict {
                 (verdict, is_below(0, limit))
             }
             Measure::Max(limit) => {
-                let kept = is_below(1, limit);
-                let verdict = match (measured, kept) {
+                let met = is_below(1, limit);
+                let verdict = match (measured, met) {
                     (None, _) => BoundVerdict::Undecided,
                     (Some(_), true) => BoundVerdict::Kept,
                     (Some(_), false) => BoundVerdict::Broken,
                 };
-                (verdict, kept)
+                (verdict, met)
             }
             // That is an objective of a round; whether a stream's rate is served is judged anyway.
             Measure::Rate(_) => (BoundVerdict::Undecided, false),

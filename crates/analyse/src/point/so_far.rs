@@ -32,8 +32,8 @@ impl SoFar {
             if let Some(joined) = visits::joined_at(records, record.coordinates) {
                 let mut summary = summarise_within(&joined, bound);
                 add_ranks(&mut summary, lines);
-                let mut known = self.points.iter_mut();
-                match known.find(|point| point.coordinates == record.coordinates) {
+                let mut points = self.points.iter_mut();
+                match points.find(|point| point.coordinates == record.coordinates) {
                     Some(point) => *point = summary,
                     None => self.points.push(summary),
                 }

@@ -60,53 +60,53 @@ impl Stalls {
         let slow = |window: &Window| SlowOperations::of(window, least_s, median_s);
         let all: Vec<SlowOperations> = windows.iter().map(slow).collect();
         let is_empty = |at: usize| windows[at].done == 0 && windows[at].failed.is_empty();
-        let mut found = Self::default();
+        let mut stalls = Self::default();
         let first = (0..all.len()).take_while(|at| is_empty(*at)).count();
         let before_s = first as f64 * width_s;
         // Nothing was due at first: a stall began before the measurement.
         if before_s >= least_s && first < all.len() {
-            found.include(1, before_s);
+            stalls.include(1, before_s);
         }
         let (mut groups, mut alone) = (Vec::new(), 0.0);
-        let mut at = first;
-        while at < all.len() {
-            let one = all[at];
-            let two = one.with(all.get(at + 1).copied().unwrap_or_default());
+        let mut index = first;
+        while index < all.len() {
+            let one = all[index];
+            let two = one.with(all.get(index + 1).copied().unwrap_or_default());
             let (group, next) = match () {
-                () if one.count >= slots => (one, at + 1),
-                () if one.count > 0.0 && two.count >= slots => (two, at + 2),
+                () if one.count >= slots => (one, index + 1),
+                () if one.count > 0.0 && two.count >= slots => (two, index + 2),
                 () => {
                     alone += one.count;
-                    at += 1;
+                    index += 1;
                     continue;
                 }
             };
             let each_s = group.excess_s / group.count;
             // While all operations wait, no other one is due: a stall of two windows and more leaves
             // one empty.
-            let mut later = (at + 1..all.len())
-                .take_while(|later| ((later - at) as f64 - 1.0) * width_s < each_s)
+            let mut later = (index + 1..all.len())
+                .take_while(|later| ((later - index) as f64 - 1.0) * width_s < each_s)
                 .peekable();
             let is_short = each_s < 2.0 * width_s || later.peek().is_none();
             if is_short || later.any(is_empty) {
                 groups.push((whole(group.count / slots), each_s));
             }
-            at = next;
+            index = next;
         }
         if chance_of(slots, 2.0 * alone / all.len().max(1) as f64) < CHANCE_MAX {
-            let stalls = groups.into_iter();
-            stalls.for_each(|(times, each_s)| found.include(times, each_s));
+            let groups = groups.into_iter();
+            groups.for_each(|(times, each_s)| stalls.include(times, each_s));
         }
-        found
+        stalls
     }
 
     /// The stalls of an open loop together.
     pub(super) fn of_jumps(jumps: &[ResponseJump]) -> Self {
-        let mut found = Self::default();
+        let mut stalls = Self::default();
         jumps
             .iter()
-            .for_each(|stall| found.include(1, stall.seconds));
-        found
+            .for_each(|stall| stalls.include(1, stall.seconds));
+        stalls
     }
 }
 
@@ -152,19 +152,19 @@ struct SlowOperations {
 
 impl SlowOperations {
     fn of(window: &Window, least_s: f64, median_s: f64) -> Self {
-        let mut found = Self::default();
+        let mut slow = Self::default();
         // Most windows have no slow operation.
         if (window.response.max as f64) < least_s * 1e9 {
-            return found;
+            return slow;
         }
         for (low, high, count) in window.response.histogram.buckets() {
             let middle_s = low.midpoint(high) as f64 / 1e9;
             if middle_s >= least_s {
-                found.count += count as f64;
-                found.excess_s += count as f64 * (middle_s - median_s);
+                slow.count += count as f64;
+                slow.excess_s += count as f64 * (middle_s - median_s);
             }
         }
-        found
+        slow
     }
 
     fn with(self, other: Self) -> Self {
@@ -209,15 +209,15 @@ pub(super) fn response_jumps(windows: &[Window], width_s: f64) -> Vec<ResponseJu
         .iter()
         .map(|window| {
             let times = &window.response.histogram;
-            let known = times.count() >= OPERATIONS_MIN;
-            let band = times.quantile(0.75).filter(|_| known);
+            let enough = times.count() >= OPERATIONS_MIN;
+            let band = times.quantile(0.75).filter(|_| enough);
             band.map(|band| band.middle() / 1e9)
         })
         .collect();
     let all: Vec<f64> = quartiles.iter().copied().flatten().collect();
     let usual = upper_median(&all);
     let longest = |at: usize| windows.get(at).map_or(0, |window| window.response.max) as f64;
-    let mut found: Vec<ResponseJump> = Vec::new();
+    let mut jumps: Vec<ResponseJump> = Vec::new();
     for at in 1..windows.len() {
         let (Some(before), Some(now)) = (quartiles[at - 1], quartiles[at]) else {
             continue;
@@ -226,19 +226,19 @@ pub(super) fn response_jumps(windows: &[Window], width_s: f64) -> Vec<ResponseJu
         let by_queue = DEVIATIONS * width_s * (2.0 / count).sqrt();
         let least = STALL_MIN_S.max(TIMES_USUAL * usual).max(by_queue);
         // A stall that begins in one window may raise the next one further.
-        let is_new = found.last().is_none_or(|stall| stall.windows.end < at);
+        let is_new = jumps.last().is_none_or(|stall| stall.windows.end < at);
         if now - before >= least && is_new {
             // What was due in the window before may have waited, too, and the queue has to drain.
             let settled = before + RECOVERED * (now - before);
             let is_slow = |place: &usize| quartiles[*place].is_none_or(|one| one > settled);
             let after = (at + 1..windows.len()).take_while(is_slow).count();
-            found.push(ResponseJump {
+            jumps.push(ResponseJump {
                 windows: at - 1..at + 1 + after,
                 seconds: (longest(at - 1).max(longest(at)) / 1e9 - before).max(0.0),
             });
         }
     }
-    found
+    jumps
 }
 
 #[cfg(test)]

@@ -277,10 +277,10 @@ impl DeviceBytes {
     fn sum(visits: impl Iterator<Item = Option<Self>>) -> Option<Self> {
         visits
             .reduce(|one, other| {
-                let (one, other) = (one?, other?);
+                let (first, second) = (one?, other?);
                 Some(Self {
-                    device_bytes: one.device_bytes.saturating_add(other.device_bytes),
-                    asked_bytes: one.asked_bytes.saturating_add(other.asked_bytes),
+                    device_bytes: first.device_bytes.saturating_add(second.device_bytes),
+                    asked_bytes: first.asked_bytes.saturating_add(second.asked_bytes),
                 })
             })
             .flatten()
@@ -292,10 +292,10 @@ impl ClassSummary {
     /// was not met: windows count operations by due time, and the last ones were never served,
     /// so the windows are not samples of one rate.
     pub fn rate(&self) -> Estimate {
-        let known = self.confidence.filter(|_| self.met != Some(RateMet::No));
+        let confidence = self.confidence.filter(|_| self.met != Some(RateMet::No));
         Estimate {
             value: self.iops,
-            interval: known.map(|confidence| confidence.iops.limits()),
+            interval: confidence.map(|confidence| confidence.iops.limits()),
         }
     }
 
@@ -305,10 +305,10 @@ impl ClassSummary {
             Some(reported) => reported.latency.get(figure)?,
             None => self.latency?.get(figure),
         };
-        let known = self.confidence;
+        let confidence = self.confidence;
         Some(Estimate {
             value,
-            interval: known.and_then(|known| known.of_latency(figure)),
+            interval: confidence.and_then(|confidence| confidence.of_latency(figure)),
         })
     }
 
@@ -322,9 +322,9 @@ impl ClassSummary {
             Some(RateMet::Undecided) => BoundVerdict::Undecided,
             _ => BoundVerdict::Kept,
         };
-        let kept = self.within.map(|within| within.verdict);
+        let within = self.within.map(|within| within.verdict);
         let objective = self.objective.map(|objective| objective.verdict);
-        kept.or(objective).unwrap_or(without_bound)
+        within.or(objective).unwrap_or(without_bound)
     }
 
     /// True if an offered load was certainly not met, or operations failed.

@@ -57,9 +57,9 @@ fn is_of_group(coordinates: Coordinates, writes: bool) -> bool {
 pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
     let (mut excess, mut all_within, mut degrees) = (0.0, 0.0, 0.0);
     for point in points {
-        let known = point.classes.first().and_then(|class| class.confidence);
-        let Some(mean) = known
-            .map(|known| known.iops)
+        let confidence = point.classes.first().and_then(|class| class.confidence);
+        let Some(mean) = confidence
+            .map(|confidence| confidence.iops)
             .filter(|mean| mean.value > 0.0 && is_of_group(point.coordinates, writes))
         else {
             continue;

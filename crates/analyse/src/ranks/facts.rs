@@ -27,7 +27,7 @@ fn facts(of: &RankFacts) -> Vec<(&'static str, String)> {
         .flat_map(|member| &member.devices)
         .next();
     let text = |value: &str| Some(value.to_string()).filter(|value| !value.is_empty());
-    let known = [
+    let facts = [
         ("paths", of.paths.map(|paths| paths.to_string())),
         ("MTU", of.mtu.map(|mtu| mtu.to_string())),
         ("CPUs allowed", text(&of.cpu_mask)),
@@ -54,7 +54,7 @@ fn facts(of: &RankFacts) -> Vec<(&'static str, String)> {
             Some(of.host.memory.to_string()).filter(|_| of.host.memory.0 > 0),
         ),
     ];
-    known
+    facts
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
@@ -71,7 +71,7 @@ pub(super) fn differences(group: &RankGroup, rank: u32) -> Vec<FactDifference> {
         .filter(|one| one.rank != rank)
         .map(facts)
         .collect();
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for (fact, value) in facts(here) {
         let elsewhere: Vec<&String> = others
             .iter()
@@ -81,15 +81,15 @@ pub(super) fn differences(group: &RankGroup, rank: u32) -> Vec<FactDifference> {
         if let Some(usual) = most_frequent(&elsewhere)
             && *usual != value
         {
-            found.push(FactDifference {
+            differences.push(FactDifference {
                 fact,
                 here: value,
                 elsewhere: usual.clone(),
             });
         }
     }
-    found.truncate(NAMED_MOST);
-    found
+    differences.truncate(NAMED_MOST);
+    differences
 }
 
 /// The first of those that occur most often.

@@ -112,7 +112,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         .representative()
         .and_then(|load| at(group, &loads, load));
     let mut rounds = HostRounds::all(group, &loads).into_iter();
-    let mut found = RanksResult {
+    let mut result = RanksResult {
         ranks: group.size(),
         hosts: group.hosts(),
         names: group
@@ -135,8 +135,8 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         end_status: run.ranks.ended.map(|end| end.status),
         findings: Vec::new(),
     };
-    found.findings = findings::findings(run, group, &loads, found.at_load.as_ref());
-    Some(found)
+    result.findings = findings::findings(run, group, &loads, result.at_load.as_ref());
+    Some(result)
 }
 
 /// All hosts at every load that all of them measured, in order; empty if one process measured
@@ -159,23 +159,25 @@ fn at(group: &RankGroup, loads: &RankLoads<'_>, load: Coordinates) -> Option<Hos
 }
 
 fn overlap(run: &Run, group: &RankGroup) -> Overlap {
-    let mut found = Overlap::default();
+    let mut overlap = Overlap::default();
     let micros = |nanos: u64| nanos as f64 / 1e3;
     for merge in run.points.iter().filter_map(|point| point.merge.as_ref()) {
-        found.skew_us = found.skew_us.max(micros(merge.skew.0));
-        found.skew_left_us = found.skew_left_us.max(micros(merge.skew_left.0));
-        found.windows_dropped = found.windows_dropped.saturating_add(merge.windows_dropped);
-        found.clock_bound_us = found.clock_bound_us.max(micros(merge.clock_bound.0));
+        overlap.skew_us = overlap.skew_us.max(micros(merge.skew.0));
+        overlap.skew_left_us = overlap.skew_left_us.max(micros(merge.skew_left.0));
+        overlap.windows_dropped = overlap
+            .windows_dropped
+            .saturating_add(merge.windows_dropped);
+        overlap.clock_bound_us = overlap.clock_bound_us.max(micros(merge.clock_bound.0));
     }
     let windows = run.ranks.parts.iter().flat_map(|point| &point.parts);
     let windows = windows.map(|part| part.record.whole_windows() as u64);
-    found.windows = windows.fold(0, u64::saturating_add);
+    overlap.windows = windows.fold(0, u64::saturating_add);
     let ahead = group
         .members
         .iter()
         .map(|member| member.wall_clock_ahead_ns.unsigned_abs());
-    found.wall_clock_s = ahead.max().unwrap_or(0) as f64 / 1e9;
-    found
+    overlap.wall_clock_s = ahead.max().unwrap_or(0) as f64 / 1e9;
+    overlap
 }
 
 fn databases(group: &RankGroup) -> Vec<String> {

@@ -48,7 +48,7 @@ pub struct Neighbours {
 impl Neighbours {
     /// From the points of a run; `None` if it has none of this kind.
     pub(super) fn of(group: &RankGroup, loads: &RankLoads<'_>) -> Option<Self> {
-        let mut found: Option<Self> = None;
+        let mut neighbours: Option<Self> = None;
         let mut depths: Vec<(u32, Coordinates)> = Vec::new();
         for at in loads.coordinates() {
             let Coordinates::Neighbours {
@@ -61,29 +61,30 @@ impl Neighbours {
             else {
                 continue;
             };
-            let found = found.get_or_insert_with(|| Self {
+            let neighbours = neighbours.get_or_insert_with(|| Self {
                 rank,
                 host: group.label(rank),
                 rate_per_s,
                 rounds: 0,
                 steps: Vec::new(),
             });
-            found.rounds = found.rounds.max(round);
+            neighbours.rounds = neighbours.rounds.max(round);
             depths.push((depth, load_of(at)));
         }
-        let mut found = found?;
+        let mut neighbours = neighbours?;
         depths.sort_unstable();
         depths.dedup();
-        let step = |(depth, load): &(u32, Coordinates)| step(loads, found.rank, (*depth, *load));
-        found.steps = depths.iter().filter_map(step).collect();
-        let alone = found.alone().and_then(|alone| alone.p99_us);
-        for step in &mut found.steps {
-            let known = step.p99_us.zip(alone).filter(|_| step.depth > 0);
-            step.p99_ratio = known
+        let step =
+            |(depth, load): &(u32, Coordinates)| step(loads, neighbours.rank, (*depth, *load));
+        neighbours.steps = depths.iter().filter_map(step).collect();
+        let alone = neighbours.alone().and_then(|alone| alone.p99_us);
+        for step in &mut neighbours.steps {
+            let both = step.p99_us.zip(alone).filter(|_| step.depth > 0);
+            step.p99_ratio = both
                 .filter(|(_, alone)| alone.value > 0.0)
                 .map(|(p99, alone)| p99.value / alone.value);
         }
-        Some(found)
+        Some(neighbours)
     }
 
     /// The host while its neighbours waited.

@@ -104,14 +104,14 @@ impl HostRounds {
             Coordinates::Hosts { round, .. } => round,
             _ => 0,
         });
-        let at = |active| Coordinates::Hosts {
+        let load = |active| Coordinates::Hosts {
             active,
             depth,
             rate_per_s,
             round: 0,
         };
         let size = u32::try_from(group.size()).unwrap_or(u32::MAX);
-        let mut found = Self {
+        let mut rounds = Self {
             depth,
             rate_per_s: (rate_per_s > 0).then_some(rate_per_s),
             rounds: rounds.max().unwrap_or(0),
@@ -129,14 +129,14 @@ impl HostRounds {
         let mut steps: Vec<(u32, ClassSummary)> = actives
             .iter()
             .filter(|active| !matches!(active, ActiveRanks::Only(rank) if *rank > 0))
-            .filter_map(|active| Some((active.count(size), class(loads, at(*active))?)))
+            .filter_map(|active| Some((active.count(size), class(loads, load(*active))?)))
             .collect();
         steps.sort_by_key(|(ranks, _)| *ranks);
         let first = steps
             .first()
             .filter(|(ranks, _)| *ranks == 1)
             .map(|(_, class)| class.iops);
-        found.ladder = steps
+        rounds.ladder = steps
             .iter()
             .map(|(ranks, class)| LadderStep {
                 ranks: *ranks,
@@ -147,25 +147,25 @@ impl HostRounds {
                     .map(|first| class.iops / f64::from(*ranks) / first),
             })
             .collect();
-        let parts = loads.parts(at(ActiveRanks::All));
-        found.alone = actives
+        let parts = loads.parts(load(ActiveRanks::All));
+        rounds.alone = actives
             .iter()
             .filter_map(|active| match active {
                 ActiveRanks::Only(rank) => Some(*rank),
                 _ => None,
             })
             .filter_map(|rank| {
-                let alone = class(loads, at(ActiveRanks::Only(rank)))?;
+                let alone = class(loads, load(ActiveRanks::Only(rank)))?;
                 let (_, together) = parts.iter().find(|(other, _)| *other == rank)?;
                 let together = summarise(together).classes.into_iter().next()?;
                 Some(against(group, rank, &alone, &together))
             })
             .collect();
-        found.alone.sort_by_key(|one| one.rank);
-        let sum = |of: fn(&AloneFigures) -> f64| found.alone.iter().map(of).sum::<f64>();
+        rounds.alone.sort_by_key(|one| one.rank);
+        let sum = |of: fn(&AloneFigures) -> f64| rounds.alone.iter().map(of).sum::<f64>();
         let (alone, together) = (sum(|one| one.alone.value), sum(|one| one.together.value));
-        found.scaling = (alone > 0.0 && rate_per_s == 0).then(|| together / alone);
-        found
+        rounds.scaling = (alone > 0.0 && rate_per_s == 0).then(|| together / alone);
+        rounds
     }
 
     /// Whether the sum still grew at the end of the ladder.
@@ -192,7 +192,7 @@ impl HostRounds {
         if self.growth() != LadderGrowth::Level {
             return None;
         }
-        let one = self
+        let single = self
             .ladder
             .first()
             .filter(|step| step.ranks == 1)?
@@ -203,7 +203,7 @@ impl HostRounds {
             .iter()
             .map(|step| step.sum.value)
             .fold(0.0, f64::max);
-        (one > 0.0).then(|| most / one)
+        (single > 0.0).then(|| most / single)
     }
 }
 
@@ -238,12 +238,12 @@ fn against(
     let is_open = alone.offered.is_some();
     let mean = |class: &ClassSummary| -> Option<Mean> { Some(class.confidence?.iops) };
     let ratio_of_rates = || {
-        let known = mean(together)
+        let interval = mean(together)
             .zip(mean(alone))
             .and_then(|(a, b)| ratio(&a, &b));
         Some(Estimate {
             value: Some(together.iops / alone.iops).filter(|ratio| ratio.is_finite())?,
-            interval: known.map(|(_, interval)| interval.into()),
+            interval: interval.map(|(_, interval)| interval.into()),
         })
     };
     let p99 = |class: &ClassSummary| quantiles(class)[1];

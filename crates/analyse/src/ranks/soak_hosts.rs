@@ -211,7 +211,7 @@ impl SoakHostsReader {
 impl SoakHosts {
     /// Findings about the hosts: those that were lost, and those that were slow in most rounds.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        let mut found = findings::lost(&self.lost);
+        let mut findings = findings::lost(&self.lost);
         let is_often =
             |rounds: u32| rounds > 0 && f64::from(rounds) >= ROUNDS_WARNED * f64::from(self.rounds);
         let figures = |host: &SoakHost| {
@@ -220,7 +220,7 @@ impl SoakHosts {
             format!("{} does {rate}/s, p99 {p99}", host.host)
         };
         if let ([one, other], true) = (&*self.by_host, is_often(self.two_differ_rounds)) {
-            found.push(Finding::warning(
+            findings.push(Finding::warning(
                 FindingName::Unequal,
                 format!(
                     "the two hosts differ in {} of {} rounds: {}; {}",
@@ -239,8 +239,8 @@ impl SoakHosts {
         let each: Vec<String> = slow
             .map(|host| {
                 let facts = match in_words(&host.differs_in) {
-                    found if found.is_empty() => String::new(),
-                    found => format!(" (it has {found})"),
+                    differences if differences.is_empty() => String::new(),
+                    differences => format!(" (it has {differences})"),
                 };
                 let rounds = format!("{} of {} rounds", host.slow_rounds, self.rounds);
                 format!("in {rounds} {}{facts}", figures(host))
@@ -248,13 +248,13 @@ impl SoakHosts {
             .collect();
         if !each.is_empty() {
             let what = format!("slower than the other hosts: {}", each.join("; "));
-            found.push(Finding::warning(
+            findings.push(Finding::warning(
                 FindingName::Unequal,
                 what,
                 findings::COMPARE_IT,
             ));
         }
-        found
+        findings
     }
 }
 

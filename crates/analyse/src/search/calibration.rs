@@ -104,7 +104,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
     };
     let greatest = |step| of(step).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
-    let at = |found: Option<(&PointSummary, &ClassSummary)>| {
+    let at_load = |found: Option<(&PointSummary, &ClassSummary)>| {
         found.and_then(|(point, class)| AtLoad::of(point, class))
     };
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
@@ -118,11 +118,11 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         _ => None,
     });
     let cache = CacheTest::of(records, &points);
-    let low_load = at(shallow(Step::Depth));
+    let low_load = at_load(shallow(Step::Depth));
     let closing = ClosingFigures::of(&points);
     let searched = match curve.knee {
-        Some(knee) => at(depth(knee.load)).map(|at| at_plateau(at, &knee.plateau)),
-        None => at(greatest(Step::Depth)),
+        Some(knee) => at_load(depth(knee.load)).map(|at_load| at_plateau(at_load, &knee.plateau)),
+        None => at_load(greatest(Step::Depth)),
     };
     let missed = searched
         .zip(closing.knee)
@@ -134,7 +134,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         }
         _ => searched,
     });
-    let writes = at(greatest(Step::Write));
+    let writes = at_load(greatest(Step::Write));
     let missed_writes = writes
         .zip(closing.writes)
         .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
@@ -165,19 +165,20 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     };
     let mut rates: Vec<AtRate> = points.iter().filter_map(AtRate::of).collect();
     rates.sort_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s));
-    let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at(depth(knee.load))));
+    let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at_load(depth(knee.load))));
     Calibration {
         bound: bound.to_string(),
         low_load,
         // Which of the plateau's depths had the highest throughput is chance.
-        at_knee: at_knee.map(|at| maximum.map_or(at, |maximum| at.with_rate(maximum.iops))),
+        at_knee: at_knee
+            .map(|at_load| maximum.map_or(at_load, |maximum| at_load.with_rate(maximum.iops))),
         maximum,
         on_credit,
-        large: at(greatest(Step::Large)),
-        large_low_load: at(shallow(Step::Large)),
-        stream: at(of(Step::Stream).next()),
+        large: at_load(greatest(Step::Large)),
+        large_low_load: at_load(shallow(Step::Large)),
+        stream: at_load(of(Step::Stream).next()),
         sustained,
-        write_low_load: at(shallow(Step::Write)),
+        write_low_load: at_load(shallow(Step::Write)),
         writes: missed_writes.map(|(_, closing)| closing).or(writes),
         log_writes: log_writes.collect(),
         curve,
@@ -257,8 +258,8 @@ impl Calibration {
 impl ClosingFigures {
     fn of(points: &[PointSummary]) -> Self {
         let find = |wanted: fn(Coordinates) -> bool| {
-            let found = points.iter().rfind(|point| wanted(point.coordinates))?;
-            AtLoad::of(found, found.classes.first()?)
+            let closing = points.iter().rfind(|point| wanted(point.coordinates))?;
+            AtLoad::of(closing, closing.classes.first()?)
         };
         Self {
             knee: find(|at| matches!(at, Coordinates::ClosingDepth { .. })),

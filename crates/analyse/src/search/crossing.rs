@@ -138,17 +138,17 @@ impl Crossing {
         mut stalls: StallShare,
     ) -> Option<Self> {
         let (mut blocks, mut not_served) = (Vec::<LateBlock>::new(), None::<f64>);
-        let mut known: Option<(Bound, f64)> = None;
+        let mut bound: Option<(Bound, f64)> = None;
         for (load, class) in classes {
             if class.is_not_met() {
                 not_served = Some(not_served.map_or(load, |lowest| lowest.min(load)));
             } else if let Some(late) = &class.late {
                 let rate = late.blocks.first().map_or(0.0, |block| block.load);
-                known = Some((late.bound, rate / load));
+                bound = Some((late.bound, rate / load));
                 blocks.extend(late.blocks.iter().map(|block| LateBlock { load, ..*block }));
             }
         }
-        let (bound, rate_per_load) = known?;
+        let (bound, rate_per_load) = bound?;
         let limit = 1.0 - bound.quantile;
         // In heavy traffic.
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);

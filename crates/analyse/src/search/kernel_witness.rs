@@ -65,8 +65,8 @@ pub(super) fn contradicted(points: &[PointSummary]) -> Vec<Finding> {
             1 => ", and at one more point".into(),
             more => format!(", and at {more} more points"),
         };
-        let at = format!("at {}{others}", point.coordinates);
-        Some((at, time(*kernel), time(*own)))
+        let place = format!("at {}{others}", point.coordinates);
+        Some((place, time(*kernel), time(*own)))
     };
     let longer = worst(Contradiction::KernelLonger).map(|(at, kernel, own)| {
         Finding::warning(

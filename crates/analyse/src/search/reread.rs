@@ -78,7 +78,7 @@ impl RereadTest {
         let squares: f64 = logs.iter().map(|log| (log - of_logs).powi(2)).sum();
         let half = t_quantile(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
         let just_read: Vec<f64> = pairs.iter().map(|((_, log), _)| *log).collect();
-        let other: Vec<f64> = pairs.iter().map(|(_, (_, log))| *log).collect();
+        let others: Vec<f64> = pairs.iter().map(|(_, (_, log))| *log).collect();
         let ratio_interval = Interval {
             low: (of_logs - half).exp(),
             high: (of_logs + half).exp(),
@@ -87,7 +87,7 @@ impl RereadTest {
             part_bytes: pairs[0].0.0,
             pairs: pairs.len(),
             just_read_us: mean(&just_read).exp(),
-            other_us: mean(&other).exp(),
+            other_us: mean(&others).exp(),
             ratio: of_logs.exp(),
             ratio_interval,
             is_cached: if ratio_interval.low > SLOWER {

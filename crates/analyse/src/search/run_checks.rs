@@ -86,8 +86,8 @@ pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
     let Some((fast, slow)) = median(part).zip(median(whole)) else {
         return false;
     };
-    let known = whole.confidence.and_then(|confidence| confidence.p50_us);
-    let apart = known.is_none_or(|interval| fast < interval.low);
+    let interval = whole.confidence.and_then(|confidence| confidence.p50_us);
+    let apart = interval.is_none_or(|interval| fast < interval.low);
     part.done.min(whole.done) >= OPERATIONS_MIN && apart && fast < FASTER * slow
 }
 
@@ -151,7 +151,7 @@ impl CacheTest {
     }
 
     fn warnings(&self) -> Vec<Finding> {
-        let mut found = Vec::new();
+        let mut findings = Vec::new();
         if let (Some(least), Some(whole)) = (self.cache_at_least, self.whole_p50_us) {
             let set = self.working_sets.iter().find(|set| set.bytes == least);
             let fast = set.map_or(0.0, |set| set.p50_us);
@@ -159,7 +159,7 @@ impl CacheTest {
                 Some(below) => format!("a cache of {} to {}", Bytes(least), Bytes(below)),
                 None => format!("a cache of {} or more", Bytes(least)),
             };
-            found.push(Finding::warning(
+            findings.push(Finding::warning(
                 FindingName::Cache,
                 format!(
                     "random reads within the first {} take {} at the median, over the whole \
@@ -175,7 +175,7 @@ impl CacheTest {
         if let (Some(first), Some(second)) = (self.first_pass_mb_per_s, self.second_pass_mb_per_s)
             && second > SECOND_PASS * first
         {
-            found.push(Finding {
+            findings.push(Finding {
                 severity: Severity::Note,
                 name: FindingName::SecondPass.name().into(),
                 what: format!(
@@ -187,7 +187,7 @@ impl CacheTest {
                 hint: String::new(),
             });
         }
-        found
+        findings
     }
 }
 
@@ -199,22 +199,22 @@ pub fn warnings(
     cache: &CacheTest,
     precision: Ratio,
 ) -> Vec<Finding> {
-    let mut found = cache.warnings();
-    found.extend(
+    let mut findings = cache.warnings();
+    findings.extend(
         ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())),
     );
-    found.extend(stalled(records, points));
-    found.extend(contradicted(points));
-    found.extend(capped(points, curve));
-    found.extend(drifted(points));
-    found.extend(
+    findings.extend(stalled(records, points));
+    findings.extend(contradicted(points));
+    findings.extend(capped(points, curve));
+    findings.extend(drifted(points));
+    findings.extend(
         [(Step::Large, "large reads"), (Step::Write, "writes")]
             .map(|(step, name)| unreached(points, step, name))
             .into_iter()
             .flatten(),
     );
-    found.extend(imprecise(points, precision));
-    found
+    findings.extend(imprecise(points, precision));
+    findings
 }
 
 /// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small
@@ -266,7 +266,7 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
     }
     let share = all.seconds / seconds;
     let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
-    let at = match places {
+    let place = match places {
         1 => "at one point".into(),
         many => format!("at {many} points"),
     };
@@ -281,7 +281,7 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
     };
     (share >= least).then(|| {
         format!(
-            "all I/O stalled {often} for {}, {} of the time ({at})",
+            "all I/O stalled {often} for {}, {} of the time ({place})",
             each(all.seconds),
             rounded_percent(share)
         )
@@ -428,8 +428,8 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
 pub(crate) fn is_throttled(points: &[PointSummary], curve: &CurveShape) -> bool {
     const IN_TURNS: f64 = 0.5;
     let is_skewed = |depth| {
-        let at = points.iter().find(|point| point.is_at_depth(depth));
-        let latency = at.and_then(|point| point.classes.first()?.latency);
+        let point = points.iter().find(|point| point.is_at_depth(depth));
+        let latency = point.and_then(|point| point.classes.first()?.latency);
         latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
     };
     // A device of which some operations are slow looks like that without a queue, too.
@@ -453,8 +453,8 @@ pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
 /// Notes the hard limit of throughput, and whether it looks like a throttle or a busy device.
 fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
     let cap = curve.cap?;
-    let at = points.iter().find(|point| point.is_at_depth(cap.from))?;
-    let latency = at.classes.first()?.latency?;
+    let point = points.iter().find(|point| point.is_at_depth(cap.from))?;
+    let latency = point.classes.first()?.latency?;
     let why = if is_throttled(points, curve) {
         format!(
             "half of the I/Os take {} or less, but the mean is {}: they wait for a throttle, not \
@@ -638,12 +638,12 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
             .sum::<f64>()
     };
     let last = counts.len().checked_sub(WINDOWS_MIN)?;
-    let at = (WINDOWS_MIN..=last).min_by(|one, other| {
+    let split = (WINDOWS_MIN..=last).min_by(|one, other| {
         let cost = |at: usize| missed(&counts[..at]) + missed(&counts[at..]);
         cost(*one).total_cmp(&cost(*other))
     })?;
     // The window of the step belongs to neither side, whichever side it was counted on.
-    let (early, late) = (&counts[..at - 1], &counts[at + 1..]);
+    let (early, late) = (&counts[..split - 1], &counts[split + 1..]);
     let (before, after) = (mean(early), mean(late));
     let level =
         |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
@@ -651,7 +651,11 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
     let is_step =
         after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
     let by_chance = step(early, late).is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
-    (is_step && !by_chance).then_some(StepDown { at, before, after })
+    (is_step && !by_chance).then_some(StepDown {
+        at: split,
+        before,
+        after,
+    })
 }
 
 /// Warns if throughput still rose at the maximum depth of a search.
@@ -689,7 +693,7 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
 
 /// Notes points whose figures are less precise than requested.
 fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
-    let known = |point: &PointSummary| {
+    let precision_of = |point: &PointSummary| {
         let reaches = matches!(
             point.step(),
             Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again
@@ -702,8 +706,8 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
     };
     let mut wide: Vec<_> = points
         .iter()
-        .filter_map(known)
-        .filter(|(known, _)| known.is_finite() && *known > precision.get())
+        .filter_map(precision_of)
+        .filter(|(half, _)| half.is_finite() && *half > precision.get())
         .collect();
     wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (worst, at) = *wide.first()?;

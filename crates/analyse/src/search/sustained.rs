@@ -101,14 +101,14 @@ impl Sustained {
     /// Warns of an interval that reaches over this factor or more.
     fn uncertainty(&self) -> Option<Finding> {
         const FACTOR: f64 = 1.5;
-        let known = self.rate?.interval.and_then(Limits::both)?;
-        (known.high >= FACTOR * known.low).then(|| {
+        let interval = self.rate?.interval.and_then(Limits::both)?;
+        (interval.high >= FACTOR * interval.low).then(|| {
             Finding::warning(
                 FindingName::RateUncertain,
                 format!(
                     "the rate within the bound is known only to lie between {} and {} per second",
-                    count(known.low),
-                    count(known.high)
+                    count(interval.low),
+                    count(interval.high)
                 ),
                 "measure longer, with `--for 5min`",
             )
@@ -155,7 +155,7 @@ pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
     let crossing = crossing(points).filter(|crossing| crossing.root().value <= most);
     let rates = rates(points, (crossing.as_ref(), most));
     let bracket = Bracket::of(rates.iter().map(|(rate, _, verdict)| (*rate, *verdict)));
-    let kept = rates
+    let held = rates
         .iter()
         .find(|(rate, ..)| bracket.held == Some(*rate))
         .and_then(|(_, point, _)| AtLoad::of(point, point.classes.first()?));
@@ -171,7 +171,7 @@ pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
     let offered_verdict = rate.map_or(bracket.verdict(), |_| BoundVerdict::Kept);
     Sustained {
         rate,
-        kept,
+        kept: held,
         kept_rate: bracket.held.map(whole),
         broken_rate: bracket.not_held.map(whole),
         undecided_rate: bracket.undecided.map(whole),

@@ -41,11 +41,11 @@ const CREDIT_MINUTES: f64 = 30.0;
 const PRECONDITIONED_TIMES: f64 = 2.0;
 
 /// Findings about what the run cannot have seen; `visits` are the records as they were measured.
-pub fn unseen(header: &Header, visits: &[PointRecord], found: &Calibration) -> Vec<Finding> {
-    cache_suspected(header, found)
+pub fn unseen(header: &Header, visits: &[PointRecord], calibration: &Calibration) -> Vec<Finding> {
+    cache_suspected(header, calibration)
         .into_iter()
         .chain(not_preconditioned(header, visits))
-        .chain(credit_unseen(header, visits, found))
+        .chain(credit_unseen(header, visits, calibration))
         .collect()
 }
 
@@ -165,17 +165,17 @@ pub fn suspect_below(target: &Target, facts: &TargetFacts, memory: Bytes) -> Opt
 
 /// Suspects that the whole target lies in a cache, or says that one was seen. The cache test compares
 /// a part of the volume with the whole, and if both are in a cache, nothing differs.
-fn cache_suspected(header: &Header, found: &Calibration) -> Option<Finding> {
-    let low = found.low_load?;
+fn cache_suspected(header: &Header, calibration: &Calibration) -> Option<Finding> {
+    let low = calibration.low_load?;
     // A part that answered faster than the whole shows that the whole is in no cache.
-    if found.cache.cache_at_least.is_some() {
+    if calibration.cache.cache_at_least.is_some() {
         return None;
     }
     suspected_by(
         header,
         low.p50_us.value,
         "reads at depth 1",
-        found.cache.reread,
+        calibration.cache.reread,
     )
 }
 
@@ -240,8 +240,12 @@ fn times(test: &RereadTest) -> String {
 }
 
 /// Says what a run of minutes cannot see of burst credit, where credit is common.
-fn credit_unseen(header: &Header, visits: &[PointRecord], found: &Calibration) -> Option<Finding> {
-    let is_known = found
+fn credit_unseen(
+    header: &Header,
+    visits: &[PointRecord],
+    calibration: &Calibration,
+) -> Option<Finding> {
+    let is_known = calibration
         .findings
         .iter()
         .any(|finding| finding.is(FindingName::BurstCredit));

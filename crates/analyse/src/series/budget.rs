@@ -61,9 +61,9 @@ fn one(
             }
         }
     }
-    let known = kept_seconds + missed_seconds;
-    let budget_seconds = (1.0 - terms.share).max(0.0) * known;
-    let share_kept = (known > 0.0).then(|| kept_seconds / known);
+    let judged_seconds = kept_seconds + missed_seconds;
+    let budget_seconds = (1.0 - terms.share).max(0.0) * judged_seconds;
+    let share_kept = (judged_seconds > 0.0).then(|| kept_seconds / judged_seconds);
     ObjectiveResult {
         objective,
         share_asked: terms.share,

@@ -400,13 +400,13 @@ fn recurrences(times: &LocalTimes, shares: &[f64]) -> Vec<Recurrence> {
     (0..shares.len()).for_each(|at| seen[times.week_day(at)] = true);
     let maximum = shares.iter().map(|share| share.abs()).fold(0.0, f64::max);
     let least = WORTH_TELLING.max(OF_ALL_DAYS * maximum);
-    let mut found: Vec<(Stretch, Vec<usize>)> = Vec::new();
+    let mut patterns: Vec<(Stretch, Vec<usize>)> = Vec::new();
     for (day, slots) in table.iter().enumerate().filter(|(day, _)| seen[*day]) {
         for stretch in stretches(slots, least) {
             let same = |other: &&mut (Stretch, Vec<usize>)| other.0.is_like(&stretch);
-            match found.iter_mut().find(same) {
+            match patterns.iter_mut().find(same) {
                 Some((_, days)) => days.push(day),
-                None => found.push((stretch, vec![day])),
+                None => patterns.push((stretch, vec![day])),
             }
         }
     }
@@ -418,7 +418,7 @@ fn recurrences(times: &LocalTimes, shares: &[f64]) -> Vec<Recurrence> {
         };
         moving_median(times.series, &times.series.values, span)
     };
-    let mut all: Vec<Recurrence> = found
+    let mut all: Vec<Recurrence> = patterns
         .into_iter()
         .map(|(stretch, mut days)| {
             if days.len() == seen.iter().filter(|seen| **seen).count() {
@@ -450,7 +450,7 @@ struct Stretch {
 /// The stretches of a day that stand out by at least `least`, which may go on over midnight.
 fn stretches(day: &[f64], least: f64) -> Vec<Stretch> {
     let slots = day.len();
-    let mut found = Vec::new();
+    let mut stretches = Vec::new();
     for sign in [-1.0, 1.0] {
         let size: Vec<f64> = day.iter().map(|share| (share * sign).max(0.0)).collect();
         let maximum = day.iter().map(|share| share.abs()).fold(0.0, f64::max);
@@ -481,7 +481,7 @@ fn stretches(day: &[f64], least: f64) -> Vec<Stretch> {
                 .iter()
                 .copied()
                 .fold(0.0, |a: f64, b: f64| if b.abs() > a.abs() { b } else { a });
-            found.push(Stretch {
+            stretches.push(Stretch {
                 first,
                 count,
                 slots,
@@ -490,7 +490,7 @@ fn stretches(day: &[f64], least: f64) -> Vec<Stretch> {
             });
         }
     }
-    found
+    stretches
 }
 
 impl Stretch {

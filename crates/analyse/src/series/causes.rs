@@ -60,10 +60,10 @@ impl Causes {
                 "check what happened to the target at that time",
             ),
         ];
-        let found = sorts
+        let sorts = sorts
             .into_iter()
             .filter(|(_, _, causes, _)| !causes.is_empty());
-        found
+        sorts
             .map(|(name, what, causes, hint)| {
                 Finding::warning(name, format!("{what}: {}", listed(causes)), hint)
             })
@@ -90,7 +90,7 @@ fn see(causes: &mut BTreeMap<String, Seen>, cause: &str, count: u64, at: Moment)
 fn listed(causes: &BTreeMap<String, Seen>) -> String {
     let mut causes: Vec<_> = causes.iter().collect();
     causes.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.count));
-    let one = |(cause, Seen { count, first, last }): (&String, &Seen)| {
+    let words = |(cause, Seen { count, first, last }): (&String, &Seen)| {
         let until = if first == last {
             String::new()
         } else {
@@ -98,5 +98,5 @@ fn listed(causes: &BTreeMap<String, Seen>) -> String {
         };
         format!("{count} x {cause} ({}{until})", first.short())
     };
-    causes.into_iter().map(one).collect::<Vec<_>>().join("; ")
+    causes.into_iter().map(words).collect::<Vec<_>>().join("; ")
 }

@@ -257,12 +257,12 @@ fn half_range(values: &[f64]) -> f64 {
 /// The ranges of the values before and after each of these places.
 fn ranges(changes: &[usize], values: &[f64]) -> Vec<SpreadFound> {
     let range = |from: usize, to: usize| half_range(&values[from..to]);
-    let found = |(index, at): (usize, &usize)| SpreadFound {
+    let spread = |(index, at): (usize, &usize)| SpreadFound {
         at: *at,
         before: range(if index == 0 { 0 } else { changes[index - 1] }, *at),
         after: range(*at, changes.get(index + 1).copied().unwrap_or(values.len())),
     };
-    changes.iter().enumerate().map(found).collect()
+    changes.iter().enumerate().map(spread).collect()
 }
 
 /// How much less likely the values must become, on the scale of twice the logarithm of the

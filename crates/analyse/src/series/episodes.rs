@@ -91,12 +91,12 @@ pub(super) fn episodes(
     };
     let edge = |at: usize| below(noise(at));
     let mut episodes = Vec::new();
-    let mut at = 0;
-    while let Some(from) = (at..values.len()).find(is_far) {
+    let mut start = 0;
+    while let Some(from) = (start..values.len()).find(is_far) {
         let to = (from..values.len())
             .find(|at| !is_far(at))
             .unwrap_or(values.len());
-        at = to;
+        start = to;
         let is_slow = |index: &usize| values[*index] < edge(*index);
         let Some(within) = (from..to).find(is_slow) else {
             continue;
@@ -112,7 +112,7 @@ pub(super) fn episodes(
         };
         let last = (from..to).rev().find(is_slow).unwrap_or(first);
         let end = (last..values.len()).find(is_back).unwrap_or(values.len());
-        at = at.max(end);
+        start = start.max(end);
         let slow = (first..end).filter(is_slow).count();
         // Rounds that were slow from the beginning have no start; a permanent change of level is
         // reported as a step.

@@ -57,10 +57,10 @@ impl<'a> Whole<'a> {
 
 /// The cut rounds; `None` if there are none or it cannot be known.
 pub(super) fn cut_rounds(counting: &[&Round]) -> Option<CutRounds> {
-    let told = counting
+    let is_stated = counting
         .iter()
         .any(|round| round.asked.is_some() || round.end == RoundEnd::Cut);
-    let (rounds, work): (Vec<Whole>, Option<f64>) = if told {
+    let (rounds, work): (Vec<Whole>, Option<f64>) = if is_stated {
         let asked: Vec<f64> = counting
             .iter()
             .filter_map(|round| Some(round.asked? as f64))
@@ -74,7 +74,7 @@ pub(super) fn cut_rounds(counting: &[&Round]) -> Option<CutRounds> {
         (joined(counting, work), Some(work))
     };
     let is_cut = |round: &&Whole| {
-        if told {
+        if is_stated {
             round.lines.iter().any(|line| line.end == RoundEnd::Cut)
         } else {
             work.is_some_and(|work| round.done < (1.0 - SAME) * work)
@@ -94,7 +94,7 @@ pub(super) fn cut_rounds(counting: &[&Round]) -> Option<CutRounds> {
         in_pieces: rounds.iter().filter(|round| round.lines.len() > 1).count(),
         limit_seconds: agreed(&seconds),
         work,
-        inferred: !told,
+        inferred: !is_stated,
         first,
         last,
     })

@@ -110,8 +110,8 @@ impl HostShift {
 pub(super) fn host_shifts(before: &[&Round], after: &[&Round]) -> Option<Vec<HostShift>> {
     let before = &before[before.len().saturating_sub(ROUNDS_MAX)..];
     let after = &after[..after.len().min(ROUNDS_MAX)];
-    let known = |rounds: &[&Round]| rounds.iter().any(|round| round.host.is_some());
-    if !known(before) || !known(after) {
+    let has_host = |rounds: &[&Round]| rounds.iter().any(|round| round.host.is_some());
+    if !has_host(before) || !has_host(after) {
         return None;
     }
     let shift = |what: HostCounter| {

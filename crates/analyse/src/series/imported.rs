@@ -140,19 +140,19 @@ pub fn imported(source: &Imported) -> ImportedSummary {
 /// One line for each kind of each load, and another for both together if a class reads and writes.
 fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
     let places = places(points);
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for (point, place) in points.iter().zip(places) {
         for flow in &point.flows {
-            found.push(figures(point, flow, place));
+            all.push(figures(point, flow, place));
         }
         for both in classes(point)
             .into_iter()
             .filter(|both| !point.flows.contains(both))
         {
-            found.push(figures(point, &both, place));
+            all.push(figures(point, &both, place));
         }
     }
-    found
+    all
 }
 
 fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFigures {
@@ -300,16 +300,16 @@ pub fn is_one_work(points: &[LoadPoint]) -> bool {
 /// with the fewest processes is the corresponding load: Rigel's are of one process.
 pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
     let is_curve = is_one_work(points);
-    let mut found: Vec<Option<Coordinates>> =
+    let mut places: Vec<Option<Coordinates>> =
         points.iter().map(|point| place(point, is_curve)).collect();
     let mut fewest: BTreeMap<Coordinates, u32> = BTreeMap::new();
-    for (place, point) in found.iter().zip(points) {
+    for (place, point) in places.iter().zip(points) {
         if let (Some(place), Some(processes)) = (place, point.processes) {
-            let known = fewest.entry(*place).or_insert(processes);
-            *known = processes.min(*known);
+            let least = fewest.entry(*place).or_insert(processes);
+            *least = processes.min(*least);
         }
     }
-    for (place, point) in found.iter_mut().zip(points) {
+    for (place, point) in places.iter_mut().zip(points) {
         let least = place.and_then(|place| fewest.get(&place));
         if point
             .processes
@@ -318,7 +318,7 @@ pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
             *place = None;
         }
     }
-    found
+    places
 }
 
 fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
@@ -353,7 +353,7 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
 /// The points with a corresponding load of ours, summarised like ours. They have no intervals and
 /// no coverage, because other tools record neither.
 pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
-    let mut found = Vec::new();
+    let mut summaries = Vec::new();
     for source in all {
         let Figures::Loads(points) = &source.figures else {
             continue;
@@ -372,10 +372,10 @@ pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
                 .iter()
                 .map(|flow| class(name(flow), point, flow))
                 .collect();
-            found.push(summary(point, place, classes));
+            summaries.push(summary(point, place, classes));
         }
     }
-    found
+    summaries
 }
 
 fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) -> PointSummary {
@@ -400,7 +400,7 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
 }
 
 fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
-    let known = figures(point, flow, None);
+    let reported = figures(point, flow, None);
     let done = flow.done.unwrap_or(0);
     let of_kind = |kind: &str| {
         point
@@ -413,7 +413,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
     ClassSummary {
         name,
         io_bytes: flow.io_bytes.unwrap_or(0),
-        outstanding: known.outstanding.unwrap_or(0),
+        outstanding: reported.outstanding.unwrap_or(0),
         done,
         reads: of_kind("read"),
         writes: of_kind("write"),
@@ -427,8 +427,8 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         met: None,
         is_too_short: false,
         iops: flow.iops.unwrap_or(0.0),
-        mib_per_s: known.mib_per_s.unwrap_or(0.0),
-        latency: known.latency.all(),
+        mib_per_s: reported.mib_per_s.unwrap_or(0.0),
+        latency: reported.latency.all(),
         kernel_mean_us: None,
         kernel_mean_unknown: None,
         confidence: None,
@@ -437,7 +437,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         within: None,
         late: None,
         objective: None,
-        littles_law: known.littles_law.unwrap_or(0.0),
+        littles_law: reported.littles_law.unwrap_or(0.0),
         lost: None,
         stalls: Stalls::default(),
         steady: None,
@@ -452,7 +452,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         },
         reported: Some(ReportedFigures {
             bytes_per_s: flow.bytes_per_s,
-            latency: known.latency,
+            latency: reported.latency,
         }),
     }
 }

@@ -63,14 +63,14 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         .filter(|round| round.counts() && known(round.rate).is_some())
         .collect();
     let figures = |value: fn(&Round) -> Option<f64>| {
-        let known = counting
+        let measured = counting
             .iter()
             .filter_map(|round| Some((*round, known(value(round))?)));
-        series_figures(&known.collect::<Vec<_>>())
+        series_figures(&measured.collect::<Vec<_>>())
     };
     let p99_us = figures(|round| round.latency.p99_us);
     let tells = terms.is_open && p99_us.as_ref().is_some_and(|p99| p99.rounds >= VALUES_MIN);
-    let mut found = Predictability {
+    let mut result = Predictability {
         predictable: Predictable::Undecided,
         word: SeriesClass::TooFew,
         verdict: String::new(),
@@ -98,11 +98,11 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         objectives: objectives(rounds, terms),
     };
     for of in [Quantity::Rate, Quantity::P99Us] {
-        tell(&mut found, of, &counting);
+        tell(&mut result, of, &counting);
     }
-    found.troubles = troubles(rounds, &counting, &found.rounds);
-    (found.predictable, found.word, found.verdict) = verdict(&found, &counting);
-    found
+    result.troubles = troubles(rounds, &counting, &result.rounds);
+    (result.predictable, result.word, result.verdict) = verdict(&result, &counting);
+    result
 }
 
 /// The resolution that fits the median distance between the starts of rounds.
@@ -156,58 +156,60 @@ fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCount
 }
 
 /// Analyses a quantity and adds the results to `found`.
-fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
+fn tell(result: &mut Predictability, of: Quantity, counting: &[&Round]) {
     let value = |round: &Round| match of {
         Quantity::Rate => known(round.rate),
         Quantity::P99Us => known(round.latency.p99_us),
     };
-    let known: Vec<&Round> = counting
+    let measured: Vec<&Round> = counting
         .iter()
         .copied()
         .filter(|round| value(round).is_some())
         .collect();
-    let Some(first) = known.first() else { return };
-    let values: Vec<f64> = known.iter().filter_map(|round| value(round)).collect();
-    let series = log_series(&known, &values, first.begin);
+    let Some(first) = measured.first() else {
+        return;
+    };
+    let values: Vec<f64> = measured.iter().filter_map(|round| value(round)).collect();
+    let series = log_series(&measured, &values, first.begin);
     let Some(explained) = explain(&series) else {
         return;
     };
-    found.ranges.extend(range(of, &series, &explained));
-    found.around.push((of, explained.around));
-    found
+    result.ranges.extend(range(of, &series, &explained));
+    result.around.push((of, explained.around));
+    result
         .calendar
         .extend(calendar_pattern(of, &series, &explained));
-    found
+    result
         .spread_changes
         .extend(explained.spreads.iter().map(|change| SpreadChange {
             of,
-            at: known[change.at].begin,
-            round: known[change.at].number,
+            at: measured[change.at].begin,
+            round: measured[change.at].number,
             before: change.before.exp_m1(),
             after: change.after.exp_m1(),
         }));
     if explained.too_many || !are_seen(&explained, &series.values) {
-        found.changed_too_often.push(of);
+        result.changed_too_often.push(of);
         return;
     }
-    let changes = changes(&explained, of, &known);
+    let changes = changes(&explained, of, &measured);
     if of == Quantity::Rate {
-        found.episodes = episodes(&known, &series.values, &explained);
+        result.episodes = episodes(&measured, &series.values, &explained);
     }
     // Changes inside slowdowns are not reported again.
     let within = |change: &ChangePoint| {
-        found
+        result
             .episodes
             .iter()
             .any(|episode| episode.covers(change.at))
     };
     let inside = changes.iter().filter(|change| within(change)).count();
-    found.changes.extend(
+    result.changes.extend(
         changes
             .into_iter()
-            .filter(|change| inside <= 2 * found.episodes.len() || !within(change)),
+            .filter(|change| inside <= 2 * result.episodes.len() || !within(change)),
     );
-    found.trends.extend(explained.slope.and_then(|slope| {
+    result.trends.extend(explained.slope.and_then(|slope| {
         let half = t_quantile(slope.degrees) * slope.error;
         let days = series.seconds.last()? / 86_400.0;
         let interval = Interval {
@@ -226,24 +228,24 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
             .then_some(trend)
     }));
     let outlier = |at: &usize| {
-        let from = at.saturating_sub(2).min(known.len().saturating_sub(5));
-        let around: Vec<f64> = known[from..(from + 5).min(known.len())]
+        let from = at.saturating_sub(2).min(measured.len().saturating_sub(5));
+        let around: Vec<f64> = measured[from..(from + 5).min(measured.len())]
             .iter()
             .filter_map(|round| value(round))
             .collect();
         let (value, around) = (
-            value(known[*at])?,
+            value(measured[*at])?,
             median(&around).filter(|around| *around > 0.0)?,
         );
         Some(Outlier {
             of,
-            at: known[*at].begin,
-            round: known[*at].number,
+            at: measured[*at].begin,
+            round: measured[*at].number,
             value,
             factor: value / around,
         })
     };
-    found
+    result
         .outliers
         .extend(explained.outliers.iter().filter_map(outlier));
 }

@@ -190,10 +190,10 @@ pub fn numbered_round(
         total.done as f64 * share / seconds
     });
     let of = |objective: &Objective| {
-        let found = kept(*objective, &total, unserved, rate);
+        let check = kept(*objective, &total, unserved, rate);
         ObjectiveCheck {
-            kept: found.kept && !is_broken,
-            ..found
+            kept: check.kept && !is_broken,
+            ..check
         }
     };
     let latency = LatencySummary::of(&total.response).filter(|_| !is_broken);

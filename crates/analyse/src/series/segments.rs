@@ -55,29 +55,29 @@ pub(super) fn changes(values: &[f64], penalty: f64, least: usize) -> Vec<usize> 
     for end in 1..places.len() {
         let cost = |from: usize| best[from].0 + costs.of_segment(places[from], places[end]);
         let long = |from: usize| places[end] - places[from] >= least;
-        let found = open
+        let best_start = open
             .iter()
             .filter(|(from, _)| long(*from))
             .map(|(from, _)| (cost(*from) + penalty, *from))
             .min_by(|a, b| a.0.total_cmp(&b.0));
-        let Some(found) = found else {
+        let Some(best_start) = best_start else {
             best[end] = (f64::INFINITY, 0);
             continue;
         };
         for (from, until) in &mut open {
-            if *until == usize::MAX && long(*from) && cost(*from) >= found.0 {
+            if *until == usize::MAX && long(*from) && cost(*from) >= best_start.0 {
                 *until = end + least.div_ceil(step);
             }
         }
         open.retain(|(_, until)| end < *until);
-        best[end] = found;
+        best[end] = best_start;
         open.push((end, usize::MAX));
     }
     let mut changes = Vec::new();
-    let mut at = places.len() - 1;
-    while best[at].1 > 0 {
-        at = best[at].1;
-        changes.push(places[at]);
+    let mut end = places.len() - 1;
+    while best[end].1 > 0 {
+        end = best[end].1;
+        changes.push(places[end]);
     }
     changes.reverse();
     if step > 1 {

@@ -34,10 +34,10 @@ impl SoakResult {
     pub fn of_imported(series: &ImportedSeries) -> Option<Self> {
         let mut rounds = rounds(series);
         let findings = order(&mut rounds).into_iter().collect();
-        let found = predictability(&rounds, &PredictabilityTerms::default());
+        let predictability = predictability(&rounds, &PredictabilityTerms::default());
         (rounds.len() > 1).then_some(Self {
             rounds,
-            found,
+            found: predictability,
             hosts: None,
             findings,
         })
@@ -101,10 +101,10 @@ impl SoakReader {
             .chain(pauses(&self.rounds))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))
             .collect();
-        let found = predictability(&self.rounds, &terms);
+        let predictability = predictability(&self.rounds, &terms);
         SoakResult {
             rounds: self.rounds,
-            found,
+            found: predictability,
             hosts: self.hosts,
             findings,
         }

@@ -75,13 +75,13 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
 
 /// The verdict on an analysis; `counting` are the rounds with a rate.
 pub(super) fn verdict(
-    found: &Predictability,
+    result: &Predictability,
     counting: &[&Round],
 ) -> (Predictable, SeriesClass, String) {
-    let (Some(rate), Some(first), Some(last)) = (&found.rate, counting.first(), counting.last())
+    let (Some(rate), Some(first), Some(last)) = (&result.rate, counting.first(), counting.last())
     else {
         let nothing = "Nothing was measured: no round has a rate.".into();
-        return told(found, Predictable::Undecided, SeriesClass::TooFew, nothing);
+        return told(result, Predictable::Undecided, SeriesClass::TooFew, nothing);
     };
     let seconds = last.finish().since(first.begin);
     let paused = measured_part(counting.iter().copied()).map_or_else(String::new, |part| {
@@ -94,36 +94,36 @@ pub(super) fn verdict(
     );
     if rate.rounds < VALUES_MIN {
         let text = format!("Too early to judge: {took}, fewer than the minimum of {VALUES_MIN}.");
-        return told(found, Predictable::Undecided, SeriesClass::TooFew, text);
+        return told(result, Predictable::Undecided, SeriesClass::TooFew, text);
     }
-    let (predictable, word, text) = judged(found, &took);
-    told(found, predictable, word, text)
+    let (predictable, word, text) = judged(result, &took);
+    told(result, predictable, word, text)
 }
 
 /// The verdict with troubles before it and missed objectives after it.
 fn told(
-    found: &Predictability,
+    result: &Predictability,
     predictable: Predictable,
     word: SeriesClass,
     text: String,
 ) -> (Predictable, SeriesClass, String) {
-    let has_failed = !found.troubles.is_empty() && predictable != Predictable::Undecided;
+    let has_failed = !result.troubles.is_empty() && predictable != Predictable::Undecided;
     (
         if has_failed {
             Predictable::No
         } else {
             predictable
         },
-        word_of(found, word),
-        told_first(found, text) + &missed(found),
+        word_of(result, word),
+        told_first(result, text) + &missed(result),
     )
 }
 
 /// Replaces a good word, or "too few", by "failing" if there are troubles.
-fn word_of(found: &Predictability, word: SeriesClass) -> SeriesClass {
+fn word_of(result: &Predictability, word: SeriesClass) -> SeriesClass {
     match word {
         SeriesClass::Steady | SeriesClass::Calendar | SeriesClass::TooFew
-            if !found.troubles.is_empty() =>
+            if !result.troubles.is_empty() =>
         {
             SeriesClass::Failing
         }
@@ -132,38 +132,38 @@ fn word_of(found: &Predictability, word: SeriesClass) -> SeriesClass {
 }
 
 /// Prepends the troubles to the text.
-fn told_first(found: &Predictability, text: String) -> String {
-    if found.troubles.is_empty() {
+fn told_first(result: &Predictability, text: String) -> String {
+    if result.troubles.is_empty() {
         text
     } else {
-        format!("{} {text}", found.troubles.join(" "))
+        format!("{} {text}", result.troubles.join(" "))
     }
 }
 
-fn judged(found: &Predictability, took: &str) -> (Predictable, SeriesClass, String) {
-    let main = found.judged_by;
-    let other = if main == Quantity::Rate {
+fn judged(result: &Predictability, took: &str) -> (Predictable, SeriesClass, String) {
+    let main = result.judged_by;
+    let second = if main == Quantity::Rate {
         Quantity::P99Us
     } else {
         Quantity::Rate
     };
-    let but = Judged::of(found, other).filter(|but| but.word != SeriesClass::Steady);
+    let but = Judged::of(result, second).filter(|but| but.word != SeriesClass::Steady);
     let but_text = but
         .as_ref()
         .map_or_else(String::new, |but| format!(" But {}", but.text));
-    let worst = found
+    let worst = result
         .episodes
         .iter()
         .max_by(|a, b| a.lost().total_cmp(&b.lost()));
     if let Some(worst) = worst {
-        let text = slowed(worst, found.episodes.len() - 1, found.resolution);
+        let text = slowed(worst, result.episodes.len() - 1, result.resolution);
         return (
             Predictable::No,
             SeriesClass::Slowed,
-            text + &repeats(found, main),
+            text + &repeats(result, main),
         );
     }
-    let Some(shape) = Judged::of(found, main) else {
+    let Some(shape) = Judged::of(result, main) else {
         return (
             Predictable::Undecided,
             SeriesClass::TooFew,
@@ -175,11 +175,11 @@ fn judged(found: &Predictability, took: &str) -> (Predictable, SeriesClass, Stri
     } else {
         "p99 of "
     };
-    let within = format!("{of_main}{}", range(found, main));
+    let within = format!("{of_main}{}", range(result, main));
     let (predictable, word) = (shape.predictable, shape.word);
     let opening = match (predictable, main) {
         (Predictable::No, _) => "Not predictable",
-        _ if !found.troubles.is_empty() => "Among the measured rounds",
+        _ if !result.troubles.is_empty() => "Among the measured rounds",
         (Predictable::ByTheCalendar, _) => "Predictable by the calendar",
         (_, Quantity::P99Us) => "Predictable in response time",
         (_, Quantity::Rate) if but.is_some() => "Predictable in throughput",
@@ -187,18 +187,20 @@ fn judged(found: &Predictability, took: &str) -> (Predictable, SeriesClass, Stri
     };
     let text = match (predictable, word) {
         (Predictable::No, SeriesClass::Erratic) => {
-            let spread = spread_change(found, main).unwrap_or_default();
-            let repeats = repeats(found, main);
+            let spread = spread_change(result, main).unwrap_or_default();
+            let repeats = repeats(result, main);
             format!("{took} differ without a pattern, {within}.{spread}{repeats}")
         }
-        (Predictable::No, _) => format!("{} {took}, {within}.{}", shape.text, repeats(found, main)),
+        (Predictable::No, _) => {
+            format!("{} {took}, {within}.{}", shape.text, repeats(result, main))
+        }
         (Predictable::ByTheCalendar, _) => {
-            format!("{}; {took}, {within}.", named(found, main))
+            format!("{}; {took}, {within}.", named(result, main))
         }
         _ => {
             let also = match word {
-                SeriesClass::Steady => minor(found, main),
-                SeriesClass::Calendar => repeats(found, main),
+                SeriesClass::Steady => minor(result, main),
+                SeriesClass::Calendar => repeats(result, main),
                 _ => format!(" But {}", shape.text),
             };
             format!("{took}, {within}.{also}")
@@ -213,8 +215,8 @@ fn judged(found: &Predictability, took: &str) -> (Predictable, SeriesClass, Stri
 
 /// Names what repeats by the calendar, the largest first: `every night 02:00 to 03:00, 40 % slower
 /// (7 of 7 nights)`.
-fn named(found: &Predictability, of: Quantity) -> String {
-    let Some(pattern) = found.calendar.iter().find(|pattern| pattern.of == of) else {
+fn named(result: &Predictability, of: Quantity) -> String {
+    let Some(pattern) = result.calendar.iter().find(|pattern| pattern.of == of) else {
         return String::new();
     };
     let all = &pattern.recurrences;
@@ -227,22 +229,25 @@ fn named(found: &Predictability, of: Quantity) -> String {
 }
 
 /// The same as a sentence; empty if nothing repeats.
-fn repeats(found: &Predictability, of: Quantity) -> String {
-    match named(found, of) {
+fn repeats(result: &Predictability, of: Quantity) -> String {
+    match named(result, of) {
         nothing if nothing.is_empty() => nothing,
         named => format!(" {}.", capital(&named)),
     }
 }
 
 /// The largest change of the spread, as a sentence.
-fn spread_change(found: &Predictability, of: Quantity) -> Option<String> {
-    let changes = found.spread_changes.iter().filter(|change| change.of == of);
+fn spread_change(result: &Predictability, of: Quantity) -> Option<String> {
+    let changes = result
+        .spread_changes
+        .iter()
+        .filter(|change| change.of == of);
     let size = |change: &SpreadChange| (change.after / change.before).ln().abs();
     let change = changes.max_by(|a, b| size(a).total_cmp(&size(b)))?;
     Some(format!(
         " 95 % of them differed by up to {} before {}, and by up to {} after it.",
         percent(change.before),
-        change.at.shown(found.resolution),
+        change.at.shown(result.resolution),
         percent(change.after)
     ))
 }
@@ -279,9 +284,9 @@ struct Judged {
 
 impl Judged {
     /// The shape of a quantity; `None` if it has no figures.
-    fn of(found: &Predictability, of: Quantity) -> Option<Self> {
-        figures(found, of)?;
-        let range = found.ranges.iter().find(|range| range.of == of);
+    fn of(result: &Predictability, of: Quantity) -> Option<Self> {
+        figures(result, of)?;
+        let range = result.ranges.iter().find(|range| range.of == of);
         let (plain, by_calendar) = range.map_or((true, true), |range| {
             let by_calendar = (range.low_by_calendar, range.high_by_calendar);
             (
@@ -289,7 +294,7 @@ impl Judged {
                 is_within(of, by_calendar),
             )
         });
-        let pattern = found.calendar.iter().find(|pattern| pattern.of == of);
+        let pattern = result.calendar.iter().find(|pattern| pattern.of == of);
         let is_large = |recurrence: &Recurrence| exceeds(of, recurrence.extreme_factor);
         let recurs = pattern.is_some_and(|pattern| pattern.recurrences.iter().any(is_large));
         let on_scale = match (plain, by_calendar) {
@@ -309,17 +314,22 @@ impl Judged {
                 text,
             })
         };
-        if found.changed_too_often.contains(&of) && on_scale == Predictable::No {
+        if result.changed_too_often.contains(&of) && on_scale == Predictable::No {
             let text = format!("{} changed too often to tell the changes apart:", of.name());
             return with(SeriesClass::Stepped, f64::INFINITY, text);
         }
-        let least = smallest(found, of);
-        if let Some(change) = greatest(found, of).filter(|change| change.factor.ln().abs() >= least)
+        let least = smallest(result, of);
+        if let Some(change) =
+            greatest(result, of).filter(|change| change.factor.ln().abs() >= least)
         {
-            let text = format!("{}.{}", sentence(change, found.resolution), more(found, of));
+            let text = format!(
+                "{}.{}",
+                sentence(change, result.resolution),
+                more(result, of)
+            );
             return with(SeriesClass::Stepped, change.factor, text);
         }
-        let trend = found.trends.iter().find(|trend| trend.of == of);
+        let trend = result.trends.iter().find(|trend| trend.of == of);
         if let Some(trend) = trend.filter(|trend| trend.factor.ln().abs() >= least) {
             return with(SeriesClass::Drifting, trend.factor, trending(trend));
         }
@@ -327,7 +337,7 @@ impl Judged {
             let text = format!(
                 "{} differs from round to round without a pattern, {}.",
                 of.name(),
-                self::range(found, of)
+                self::range(result, of)
             );
             return with(SeriesClass::Erratic, 1.0, text);
         }
@@ -335,7 +345,7 @@ impl Judged {
             let text = format!(
                 "{} repeats by the calendar: {}.",
                 of.name(),
-                named(found, of)
+                named(result, of)
             );
             return with(SeriesClass::Calendar, 1.0, text);
         }
@@ -361,13 +371,13 @@ fn exceeds(of: Quantity, factor: f64) -> bool {
 
 /// The smallest change that decides the word: a stated size, and half the range of the rounds around
 /// their level. A change that is smaller than the usual differences is no verdict.
-fn smallest(found: &Predictability, of: Quantity) -> f64 {
+fn smallest(result: &Predictability, of: Quantity) -> f64 {
     let counts = if of == Quantity::Rate {
         COUNTS
     } else {
         COUNTS_TAIL
     };
-    let around = found.around.iter().find(|(quantity, _)| *quantity == of);
+    let around = result.around.iter().find(|(quantity, _)| *quantity == of);
     around.map_or(counts, |(_, half)| half.max(counts))
 }
 
@@ -385,28 +395,28 @@ fn trending(trend: &Trend) -> String {
 }
 
 /// Changes and trends that are too small for the verdict, as a sentence.
-fn minor(found: &Predictability, of: Quantity) -> String {
-    if let Some(change) = greatest(found, of) {
-        let sentence = sentence(change, found.resolution);
-        return format!(" Within that, {sentence}.{}", more(found, of));
+fn minor(result: &Predictability, of: Quantity) -> String {
+    if let Some(change) = greatest(result, of) {
+        let sentence = sentence(change, result.resolution);
+        return format!(" Within that, {sentence}.{}", more(result, of));
     }
-    let trend = found.trends.iter().find(|trend| trend.of == of);
+    let trend = result.trends.iter().find(|trend| trend.of == of);
     trend.map_or_else(String::new, |trend| {
         format!(" Within that, {}", trending(trend))
     })
 }
 
-fn figures(found: &Predictability, of: Quantity) -> Option<&SeriesFigures> {
+fn figures(result: &Predictability, of: Quantity) -> Option<&SeriesFigures> {
     match of {
-        Quantity::Rate => found.rate.as_ref(),
-        Quantity::P99Us => found.p99_us.as_ref(),
+        Quantity::Rate => result.rate.as_ref(),
+        Quantity::P99Us => result.p99_us.as_ref(),
     }
 }
 
 /// The range of most rounds: `95 % of them within ±1.2 % of the median`, `95 % of them between 6ms
 /// and 7.2ms`; with a large pattern, also the range without it.
-fn range(found: &Predictability, of: Quantity) -> String {
-    let Some(figures) = figures(found, of) else {
+fn range(result: &Predictability, of: Quantity) -> String {
+    let Some(figures) = figures(result, of) else {
         return String::new();
     };
     let SeriesFigures {
@@ -427,8 +437,8 @@ fn range(found: &Predictability, of: Quantity) -> String {
     let share = (high / median - 1.0)
         .max(1.0 - low / median)
         .max(LEAST_SHOWN);
-    let range = found.ranges.iter().find(|range| range.of == of);
-    let calendar = found.calendar.iter().any(|pattern| pattern.of == of);
+    let range = result.ranges.iter().find(|range| range.of == of);
+    let calendar = result.calendar.iter().any(|pattern| pattern.of == of);
     let without = range
         .filter(|_| calendar)
         .map_or_else(String::new, |range| {
@@ -443,13 +453,13 @@ fn range(found: &Predictability, of: Quantity) -> String {
     )
 }
 
-fn greatest(found: &Predictability, of: Quantity) -> Option<&ChangePoint> {
-    let of_it = found.changes.iter().filter(|change| change.of == of);
+fn greatest(result: &Predictability, of: Quantity) -> Option<&ChangePoint> {
+    let of_it = result.changes.iter().filter(|change| change.of == of);
     of_it.max_by(|a, b| a.factor.ln().abs().total_cmp(&b.factor.ln().abs()))
 }
 
-fn more(found: &Predictability, of: Quantity) -> String {
-    match found
+fn more(result: &Predictability, of: Quantity) -> String {
+    match result
         .changes
         .iter()
         .filter(|change| change.of == of)
@@ -484,12 +494,12 @@ fn missed(found: &Predictability) -> String {
         .iter()
         .filter(|result| result.met == Some(false))
     {
-        let kept = result.share_kept.unwrap_or(0.0);
+        let met = result.share_kept.unwrap_or(0.0);
         let _ = write!(
             text,
             " The objective {} was missed: met for {} of the time, the target is {}.",
             result.objective,
-            share(kept),
+            share(met),
             share(result.share_asked)
         );
     }
