@@ -8,7 +8,7 @@
 //! explains why this is not a library.
 
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed, usage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -61,9 +61,9 @@ impl FromStr for ListenAddress {
     /// host, 127.0.0.1.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::usage(
-                format!("'{text}' is not an address to listen on"),
-                "write it as 127.0.0.1:9464, [::1]:9464 or 9464; host names are not supported",
+            usage!(
+                "'{text}' is not an address to listen on",
+                "write it as 127.0.0.1:9464, [::1]:9464 or 9464; host names are not supported"
             )
         };
         let text = text.trim();
@@ -121,9 +121,9 @@ impl HttpServer {
         let thread =
             thread.spawn(move || serve(&shared, address.ip().is_loopback(), &ended, &answer));
         let failed = |error| {
-            Error::failed(
-                format!("cannot start a thread to serve metrics: {error}"),
-                "see ulimit -u",
+            failed!(
+                "cannot start a thread to serve metrics: {error}",
+                "see ulimit -u"
             )
         };
         Ok(Self {
@@ -174,7 +174,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
         ),
         _ => (error.to_string(), "use another address".to_string()),
     };
-    Error::usage(format!("cannot listen on {address}: {why}"), hint)
+    usage!("cannot listen on {address}: {why}", hint)
 }
 
 /// Serves all clients until `stop` is set.

@@ -10,7 +10,7 @@ use super::report::warn_if_cut;
 use clap::Args;
 use rigel_analyse::{AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, against};
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, Error, GIB, TargetFacts, shell_path};
+use rigel_model::{Bytes, Error, GIB, TargetFacts, shell_path, usage};
 use rigel_report::advice;
 use rigel_report::document::Extent;
 use rigel_verbs::Evaluated;
@@ -87,24 +87,16 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let run = &measured.run;
     let place = args.run.display();
     let Some(found) = measured.results.downcast_ref::<Calibration>() else {
-        return Err(Error::usage(
-            format!(
-                "'{place}' is not a calibration, and settings can be derived from calibrations \
-                 only"
-            ),
-            "run `rigel calibrate TARGET`, and give the directory of that run",
+        return Err(usage!(
+            "'{place}' is not a calibration, and settings can be derived from calibrations only",
+            "run `rigel calibrate TARGET`, and give the directory of that run"
         ));
     };
     if found.maximum.is_none() {
-        return Err(Error::usage(
-            format!(
-                "the calibration in '{place}' was stopped before it measured enough to derive \
-                 settings"
-            ),
-            format!(
-                "resume it with `rigel calibrate --resume {}`",
-                shell_path(&args.run)
-            ),
+        return Err(usage!(
+            "the calibration in '{place}' was stopped before it measured enough to derive settings",
+            "resume it with `rigel calibrate --resume {run}`",
+            run = shell_path(&args.run)
         ));
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
@@ -150,13 +142,11 @@ fn beside(
     let asked = demand::chosen(path, of)?;
     let demand = asked.demands.first();
     demand.and_then(|demand| against(demand, calibration)).ok_or_else(|| {
-        Error::usage(
-            format!(
-                "'{}' does not say how much I/O a database asked for",
-                path.display()
-            ),
+        usage!(
+            "'{path}' does not say how much I/O a database asked for",
             "give AWR or Statspack reports, or a capture of AWR-Miner; a listing of a histogram \
              has no rates",
+            path = path.display()
         )
     })
 }
@@ -168,9 +158,9 @@ impl AdviseArgs {
             return Ok(None);
         };
         if !products.contains(&Product::Postgres) {
-            return Err(Error::usage(
+            return Err(usage!(
                 "--plans-on checks a setting of PostgreSQL, and --for leaves it out",
-                "add postgres to --for, or omit --plans-on",
+                "add postgres to --for, or omit --plans-on"
             ));
         }
         refuse_other_storage(directory, &header.facts)?;
@@ -197,14 +187,13 @@ fn refuse_other_storage(directory: &Path, facts: &TargetFacts) -> Result<(), Err
     };
     let there = (rustix::fs::major(there), rustix::fs::minor(there));
     if devices.peek().is_some() && devices.all(|device| device != there) {
-        return Err(Error::usage(
-            format!(
-                "--plans-on '{}' is on device {}:{}, which is not the storage that was calibrated",
-                directory.display(),
-                there.0,
-                there.1
-            ),
+        return Err(usage!(
+            "--plans-on '{directory}' is on device {major}:{minor}, which is not the storage that \
+             was calibrated",
             "give a directory on the storage that the calibration measured",
+            directory = directory.display(),
+            major = there.0,
+            minor = there.1
         ));
     }
     Ok(())

@@ -11,7 +11,7 @@ use rigel_analyse::quantity::lasting;
 use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
-use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio};
+use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio, failed, usage};
 use rigel_verbs::calibrate::CalibrateRequest;
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
@@ -119,9 +119,9 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     let path = job.results.path();
     let measured = page::with_earlier(Evaluated::of(run)?, path);
     let Some(calibration) = measured.results.downcast_ref::<Calibration>() else {
-        return Err(Error::failed(
+        return Err(failed!(
             "the journal is no longer that of a calibration",
-            "rigel report shows what it is",
+            "rigel report shows what it is"
         ));
     };
     if args.like_oracle && !args.measuring.outcome.json {
@@ -198,9 +198,9 @@ pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error>
             } else {
                 format!("{size} bytes")
             };
-            Error::usage(
-                format!("{option} {size} is not a valid I/O size"),
-                "give a multiple of 512 up to 16MiB, such as 8k",
+            usage!(
+                "{option} {size} is not a valid I/O size",
+                "give a multiple of 512 up to 16MiB, such as 8k"
             )
         })
 }
@@ -208,9 +208,10 @@ pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error>
 /// Refuses a precision that cannot be reached, or that is meaningless.
 pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
     if !(0.001..=0.5).contains(&precision.get()) {
-        return Err(Error::usage(
-            format!("--precision {} % is out of range", precision.get() * 100.0),
+        return Err(usage!(
+            "--precision {percent} % is out of range",
             "give 0.1% to 50%; 2% is usual",
+            percent = precision.get() * 100.0
         ));
     }
     Ok(())
@@ -227,9 +228,9 @@ pub(super) fn times_of_point(
 ) -> Result<(Nanos, Nanos), Error> {
     for (option, time) in [("--point-min", least), ("--point-max", most)] {
         if let Some(time) = time.filter(|time| *time < Nanos::from_secs(1)) {
-            return Err(Error::usage(
-                format!("{option} {time} is too short"),
-                "give a second or more, such as 5s",
+            return Err(usage!(
+                "{option} {time} is too short",
+                "give a second or more, such as 5s"
             ));
         }
         time.map_or(Ok(()), |time| refuse_long_point(option, time))?;
@@ -237,9 +238,9 @@ pub(super) fn times_of_point(
     if let (Some(least), Some(most)) = (least, most)
         && least > most
     {
-        return Err(Error::usage(
-            format!("--point-min {least} is longer than --point-max {most}"),
-            "give a minimum that is not above the maximum",
+        return Err(usage!(
+            "--point-min {least} is longer than --point-max {most}",
+            "give a minimum that is not above the maximum"
         ));
     }
     let chosen_least = least.unwrap_or(usual_least.min(most.unwrap_or(usual_least)));
@@ -253,9 +254,9 @@ pub(super) fn times_of_point(
 /// Refuses preconditioning where nothing is written.
 pub(super) fn refuse_preconditioning(precondition: bool, writes: bool) -> Result<(), Error> {
     if precondition && !writes {
-        return Err(Error::usage(
+        return Err(usage!(
             "--precondition writes the whole target, and this run does not write",
-            "add --write, or omit --precondition",
+            "add --write, or omit --precondition"
         ));
     }
     Ok(())
@@ -265,9 +266,10 @@ pub(super) fn refuse_preconditioning(precondition: bool, writes: bool) -> Result
 pub(super) fn refuse_long_point(option: &str, time: Nanos) -> Result<(), Error> {
     const MOST: Nanos = Nanos::from_secs(7 * 86_400);
     if time > MOST {
-        return Err(Error::usage(
-            format!("{option} {} is too long for a point", lasting(time)),
+        return Err(usage!(
+            "{option} {time} is too long for a point",
             "give at most 7d; rigel soak measures for longer",
+            time = lasting(time)
         ));
     }
     Ok(())
@@ -276,9 +278,9 @@ pub(super) fn refuse_long_point(option: &str, time: Nanos) -> Result<(), Error> 
 /// Refuses a run too short for a few visits to each load, and one of which a point lasts for too long.
 fn refuse_run_of(time: Nanos) -> Result<(), Error> {
     if time < Nanos::from_secs(30) {
-        return Err(Error::usage(
-            format!("--for {time} is too short for a calibration"),
-            "give 30s or more, such as 90s or 15min",
+        return Err(usage!(
+            "--for {time} is too short for a calibration",
+            "give 30s or more, such as 90s or 15min"
         ));
     }
     refuse_long_point("--for", time)
@@ -287,9 +289,9 @@ fn refuse_run_of(time: Nanos) -> Result<(), Error> {
 /// Refuses a closing measurement that is too short to show more than the search.
 fn refuse_short_closing(closing: Nanos) -> Result<(), Error> {
     if closing > Nanos(0) && closing < CalibrateRequest::CLOSING_LEAST {
-        return Err(Error::usage(
-            format!("--closing {closing} is too short"),
-            "give 5s or more, such as 60s, or 0s for no closing measurement",
+        return Err(usage!(
+            "--closing {closing} is too short",
+            "give 5s or more, such as 60s, or 0s for no closing measurement"
         ));
     }
     Ok(())

@@ -16,7 +16,7 @@ use rigel_database::access::has_scheme;
 use rigel_device::engine::opened::Opened;
 use rigel_device::engine::scratch::Scratch;
 use rigel_measure::preflight::{self, Preflight, trustworthy};
-use rigel_model::{BlockDevice, Bytes, Error, Layout, MIB, VolumeMember};
+use rigel_model::{BlockDevice, Bytes, Error, Layout, MIB, VolumeMember, usage};
 use rigel_report::columns::pairs;
 use rigel_report::document::{Document, Extent};
 use rigel_report::{parts, text};
@@ -67,9 +67,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         return Err(is_url(&url));
     }
     if let Some(name) = args.targets.iter().find(|target| target::is_model(target)) {
-        return Err(Error::usage(
-            format!("{} is a model: there is nothing to check", name.display()),
+        return Err(usage!(
+            "{name} is a model: there is nothing to check",
             "give a directory, a file or a block device, such as /var/lib/data",
+            name = name.display()
         ));
     }
     let size = size_of_io("--size", args.size)?;

@@ -7,7 +7,7 @@ use rigel_analyse::Calibration;
 use rigel_analyse::{self as analyse, ClaimBeside, Comparison, Scope, Side, Subject, Term};
 use rigel_model::record::journal;
 use rigel_model::record::journal::Run;
-use rigel_model::{Error, Ratio, shell_path};
+use rigel_model::{Error, Ratio, failed, shell_path, usage};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{claimed, compare as comparison, text};
 use rigel_verbs::Evaluated;
@@ -150,12 +150,10 @@ fn claimed_beside(members: &[ComparedRun]) -> Option<Result<(ClaimBeside, Docume
         _ => None,
     };
     let result = pair(theirs).ok_or_else(|| {
-        Error::usage(
-            format!(
-                "{} is what CALIBRATE_IO claims, and stands beside one calibration of Rigel's only",
-                members[theirs].name
-            ),
+        usage!(
+            "{name} is what CALIBRATE_IO claims, and stands beside one calibration of Rigel's only",
             "rigel calibrate DATA_FILE --out OURS, then: rigel compare OURS THEIRS",
+            name = members[theirs].name
         )
     });
     Some(result.map(|comparison| {
@@ -171,9 +169,9 @@ fn show_claim(
     (found, document): &(ClaimBeside, Document),
 ) -> Result<u8, Error> {
     if args.fail_if_slower.is_some() {
-        return Err(Error::usage(
+        return Err(usage!(
             "--fail-if-slower cannot judge what CALIBRATE_IO claims: it has no interval",
-            "compare two calibrations of Rigel's",
+            "compare two calibrations of Rigel's"
         ));
     }
     if args.html.as_deref() != Some(Path::new("-")) {
@@ -223,17 +221,18 @@ fn sides(args: &CompareArgs) -> Result<Vec<Vec<PathBuf>>, Error> {
         .iter()
         .find(|path| !is_separator(path) && path.as_os_str().as_encoded_bytes().starts_with(b"--"))
     {
-        return Err(Error::usage(
-            format!("'{}' after -- is taken as a run", option.display()),
+        return Err(usage!(
+            "'{option}' after -- is taken as a run",
             "give options before the runs",
+            option = option.display()
         ));
     }
     if sides.len() < 2 {
-        return Err(Error::usage("one run cannot be compared", USAGE));
+        return Err(usage!("one run cannot be compared", USAGE));
     }
     let is_single = |side: &Vec<PathBuf>| side.len() == 1;
     if sides.iter().any(Vec::is_empty) {
-        return Err(Error::usage("a side has no runs", USAGE));
+        return Err(usage!("a side has no runs", USAGE));
     }
     let all_single = sides.iter().all(is_single);
     if let Some(single) = sides
@@ -241,26 +240,24 @@ fn sides(args: &CompareArgs) -> Result<Vec<Vec<PathBuf>>, Error> {
         .find(|side| is_single(side))
         .filter(|_| !all_single)
     {
-        return Err(Error::usage(
-            format!(
-                "'{}' is the only run of its side, and another side has several",
-                single[0].display()
-            ),
+        return Err(usage!(
+            "'{single}' is the only run of its side, and another side has several",
             "give at least two runs on each side, better three",
+            single = single[0].display()
         ));
     }
     if args.fail_if_slower.is_some() && all_single && !args.single_run {
-        return Err(Error::usage(
+        return Err(usage!(
             "--fail-if-slower with one run a side cannot tell a slowdown from the storage's own \
              variation between runs",
             "give several runs a side, as in rigel compare A1 A2 A3 -- B1 B2 B3, or accept it with \
-             --single-run",
+             --single-run"
         ));
     }
     if args.single_run && !all_single {
-        return Err(Error::usage(
+        return Err(usage!(
             "--single-run is for one run a side",
-            "leave it out: several runs a side need no permission",
+            "leave it out: several runs a side need no permission"
         ));
     }
     Ok(sides)
@@ -294,15 +291,13 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
     }
     let verb = |run: &Subject| run.header.invocation.verb.clone();
     let mixed = |run: &Subject, first: &Subject| {
-        Err(Error::usage(
-            format!(
-                "{} is a run of {}, and {} is one of {}",
-                run.name,
-                verb(run),
-                first.name,
-                verb(first)
-            ),
+        Err(usage!(
+            "{name} is a run of {verb}, and {first} is one of {first_verb}",
             "several runs a side are compared within one verb",
+            name = run.name,
+            verb = verb(run),
+            first = first.name,
+            first_verb = verb(first)
         ))
     };
     for side in sides {
@@ -322,16 +317,14 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
                 .find(unlike)
             {
                 let term_of_first = first.terms.iter().find(|one| one.name == term.name);
-                return Err(Error::usage(
-                    format!(
-                        "{} is no repetition of {}: {} {} and {}",
-                        run.name,
-                        first.name,
-                        term.name,
-                        term.value,
-                        term_of_first.map_or("-", |one| one.value.as_str())
-                    ),
+                return Err(usage!(
+                    "{name} is no repetition of {first}: {term} {value} and {value_of_first}",
                     "the runs of a side are repetitions: measure again with the same options",
+                    name = run.name,
+                    first = first.name,
+                    term = term.name,
+                    value = term.value,
+                    value_of_first = term_of_first.map_or("-", |one| one.value.as_str())
                 ));
             }
         }
@@ -360,12 +353,10 @@ fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
         .iter()
         .find(|subject| !subject.whole || subject.warnings.contains_key("failures"))
     {
-        return Err(Error::failed(
-            format!(
-                "{} is incomplete, or I/Os failed in it, so it cannot show that nothing is slower",
-                broken.name
-            ),
+        return Err(failed!(
+            "{name} is incomplete, or I/Os failed in it, so it cannot show that nothing is slower",
             "resume it with --resume, or measure again",
+            name = broken.name
         ));
     }
     // Otherwise a build step that cannot judge anything would always pass.
@@ -374,9 +365,9 @@ fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
         .iter()
         .any(|verdict| verdict.judged == 0)
     {
-        return Err(Error::failed(
+        return Err(failed!(
             "no headline figure has an interval on both sides, so they cannot be compared",
-            "measure longer, or check that all runs are complete",
+            "measure longer, or check that all runs are complete"
         ));
     }
     Ok(0)
@@ -418,13 +409,11 @@ fn refuse_nothing_in_common(comparison: &Comparison, subjects: &[Subject]) -> Re
                  the same name; `rigel report` shows each"
             .into(),
     };
-    Err(Error::usage(
-        format!(
-            "{} and {} have no figure and no load in common",
-            name(run),
-            name(0)
-        ),
+    Err(usage!(
+        "{other} and {first} have no figure and no load in common",
         hint,
+        other = name(run),
+        first = name(0)
     ))
 }
 
@@ -448,12 +437,11 @@ fn refuse_soak_among_loads(members: &[ComparedRun], subjects: &[Subject]) -> Res
     else {
         return Ok(());
     };
-    Err(Error::usage(
-        format!(
-            "{} is a soak, and {} has no rounds to compare with its rounds",
-            soak.name, other.name
-        ),
+    Err(usage!(
+        "{soak} is a soak, and {name} has no rounds to compare with its rounds",
         "compare a soak with another soak, or with an imported series: rigel import FILE",
+        soak = soak.name,
+        name = other.name
     ))
 }
 
@@ -466,9 +454,10 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
                 .iter()
                 .any(|before| place(before) == place(path))
         {
-            return Err(Error::usage(
-                format!("'{}' is given twice", path.display()),
+            return Err(usage!(
+                "'{path}' is given twice",
                 "give every run once",
+                path = path.display()
             ));
         }
     }
@@ -522,9 +511,10 @@ fn refuse_incomparable(
     if different.is_empty() {
         return Ok(());
     }
-    Err(Error::usage(
-        format!("the runs did different work: {}", different.join("; ")),
+    Err(usage!(
+        "the runs did different work: {different}",
         "measure again with the same options",
+        different = different.join("; ")
     ))
 }
 

@@ -10,7 +10,7 @@ mod connect;
 mod shell;
 
 use connect::NO_PASSWORD;
-use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think};
+use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think, usage};
 use shell::Assignment;
 use std::fmt::{self, Write};
 
@@ -454,9 +454,9 @@ fn unknown(assignment: &Assignment) -> Error {
         Some((distance, name)) if distance <= name.len() / 4 => format!("did you mean {name}?"),
         _ => "remove the line, or put # before it; docs/methods/slob.md lists the keys".into(),
     };
-    Error::usage(
-        format!("line {line}: {key} is not a key of slob.conf or pgio.conf"),
-        hint,
+    usage!(
+        "line {line}: {key} is not a key of slob.conf or pgio.conf",
+        hint
     )
 }
 
@@ -482,12 +482,14 @@ fn dialect(given: &[Assignment]) -> Result<ConfDialect, Error> {
             .find(|assignment| owner(&assignment.key) == Some(Owner::Only(dialect)))
     };
     match (first(ConfDialect::Slob), first(ConfDialect::Pgio)) {
-        (Some(slob), Some(pgio)) => Err(Error::usage(
-            format!(
-                "line {}: {} is a key of pgio, and {} on line {} a key of SLOB",
-                pgio.line, pgio.key, slob.key, slob.line
-            ),
+        (Some(slob), Some(pgio)) => Err(usage!(
+            "line {pgio_line}: {pgio_key} is a key of pgio, and {slob_key} on line {slob_line} a \
+             key of SLOB",
             "use the keys of one of them, and give the rest as options on the command line",
+            pgio_line = pgio.line,
+            pgio_key = pgio.key,
+            slob_key = slob.key,
+            slob_line = slob.line
         )),
         (None, Some(_)) => Ok(ConfDialect::Pgio),
         _ => Ok(ConfDialect::Slob),
@@ -708,13 +710,11 @@ impl File {
                 .filter_map(|key| self.find(key))
                 .map(|found| found.line);
             let (least, most) = (seconds(least), seconds(most));
-            return Err(Error::usage(
-                format!(
-                    "line {}: THINK_TM_MIN={least} is more than THINK_TM_MAX={most}",
-                    line.max().unwrap_or_default()
-                ),
+            return Err(usage!(
+                "line {line}: THINK_TM_MIN={least} is more than THINK_TM_MAX={most}",
                 "write the minimum pause as THINK_TM_MIN and the maximum as THINK_TM_MAX; their \
                  defaults are .1 and .5",
+                line = line.max().unwrap_or_default()
             ));
         }
         Ok(Some(Think { every, least, most }))
@@ -730,9 +730,9 @@ impl File {
             && !name.contains("://")
             && !name.contains(|c: char| c == '=' || c.is_control());
         is_name.then(|| Some(name.to_string())).ok_or_else(|| {
-            Error::usage(
-                format!("line {line}: DBNAME is not a plain database name"),
-                "write only the name, at most 63 bytes; the server belongs in CONNECT_STRING",
+            usage!(
+                "line {line}: DBNAME is not a plain database name",
+                "write only the name, at most 63 bytes; the server belongs in CONNECT_STRING"
             )
         })
     }

@@ -9,7 +9,7 @@ use super::{page, ranges, ranks};
 use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
-use rigel_model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
+use rigel_model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
@@ -120,9 +120,9 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         if args.work != WorkArgs::default() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "a resumed curve has its original options",
-                "give --resume without it, or start another curve",
+                "give --resume without it, or start another curve"
             ));
         }
         measuring::resume(run, &args.measuring, "curve", None)?
@@ -130,10 +130,10 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         args.on_database(&urls)?
     } else {
         if args.work != WorkArgs::default() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "options for database sessions are given, but no database",
-                "give one, such as postgres://user@host/database; for files and devices use \
-                 --mix, --pattern and --size",
+                "give one, such as postgres://user@host/database; for files and devices use --mix, \
+                 --pattern and --size"
             ));
         }
         let engine = if args.sessions.is_some() {
@@ -199,15 +199,15 @@ impl CurveArgs {
             _ => None,
         });
         let rate = rate.ok_or_else(|| {
-            Error::usage(
-                format!("--neighbours {text}: not one number of I/Os per second"),
-                "write it as 500 or 2k",
+            usage!(
+                "--neighbours {text}: not one number of I/Os per second",
+                "write it as 500 or 2k"
             )
         })?;
         if ranks::joined().is_none() {
-            return Err(Error::usage(
-                format!("--neighbours {text} needs other hosts, and this process measures alone"),
-                "start several under mpiexec or srun: docs/methods/ranks.md",
+            return Err(usage!(
+                "--neighbours {text} needs other hosts, and this process measures alone",
+                "start several under mpiexec or srun: docs/methods/ranks.md"
             ));
         }
         Ok(Some(rate))

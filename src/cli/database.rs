@@ -6,7 +6,7 @@ use clap::Args;
 use rigel_database::access::{from_pgpass, shown};
 use rigel_database::{Access, Address, Secret};
 use rigel_model::files;
-use rigel_model::{Dbms, Error, Tables, shell_word, spoken};
+use rigel_model::{Dbms, Error, Tables, shell_word, spoken, usage};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,11 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
         return Ok(None);
     };
     if let Some(other) = targets.iter().find(|target| !is_url(target)) {
-        return Err(Error::usage(
-            format!(
-                "'{}' and the database '{}' cannot be measured together",
-                shown(&other.to_string_lossy()),
-                shown(&url.to_string_lossy())
-            ),
+        return Err(usage!(
+            "'{other}' and the database '{url}' cannot be measured together",
             "give only databases, or only files and devices",
+            other = shown(&other.to_string_lossy()),
+            url = shown(&url.to_string_lossy())
         ));
     }
     Ok(Some(
@@ -83,12 +81,10 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     let access = ranks::own_servers(access);
     rigel_database::find(&access)?.ok_or_else(|| {
         let address = &access.servers[0];
-        Error::usage(
-            format!("'{address}' has no tables of rigel sql load, or not all of them"),
-            format!(
-                "create them: rigel sql load {}",
-                shell_word(&address.to_string())
-            ),
+        usage!(
+            "'{address}' has no tables of rigel sql load, or not all of them",
+            "create them: rigel sql load {word}",
+            word = shell_word(&address.to_string())
         )
     })
 }
@@ -162,12 +158,10 @@ fn set_passwords(access: &mut Access, args: &PasswordArgs) -> Result<(), Error> 
 
 fn first_line(path: &Path) -> Result<Secret, Error> {
     let text = files::read_secret(path, files::HAND_WRITTEN_MAX).map_err(|error| {
-        Error::usage(
-            format!(
-                "the password file '{}' cannot be read: {error}",
-                path.display()
-            ),
+        usage!(
+            "the password file '{path}' cannot be read: {error}",
             "give a file whose first line is the password and which only you may read (chmod 600)",
+            path = path.display()
         )
     })?;
     Ok(Secret::new(

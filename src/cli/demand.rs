@@ -8,7 +8,7 @@ use rigel_import::{Source, read, table::Columns};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::{Imported, journal};
-use rigel_model::{Demand, Error, spoken};
+use rigel_model::{Demand, Error, spoken, usage};
 use std::path::Path;
 
 /// What was read: demands, and the reports that they come from.
@@ -80,28 +80,26 @@ pub(super) fn for_ranks(paths: &[&Path], of: &[String], ranks: usize) -> Result<
             each.try_fold(Asked::default(), |all, one| Ok::<_, Error>(all.and(one?)))?
         }
         _ => {
-            return Err(Error::usage(
+            return Err(usage!(
                 "--of selects from one DEMAND, and --also adds others",
-                "give one of them: rigel import makes one DEMAND of several reports",
+                "give one of them: rigel import makes one DEMAND of several reports"
             ));
         }
     };
     let demands = &asked.demands;
     if demands.len() != 1 && demands.len() != ranks {
         let names: Vec<&str> = demands.iter().map(|one| one.database.as_str()).collect();
-        return Err(Error::usage(
-            format!(
-                "{} demands and {} do not go together: {}",
-                demands.len(),
-                if ranks == 1 {
-                    "one process".into()
-                } else {
-                    format!("{ranks} ranks")
-                },
-                names.join("; ")
-            ),
+        return Err(usage!(
+            "{count} demands and {processes} do not go together: {names}",
             "under mpiexec or srun give one for each rank; or a single one, of which each rank \
              offers an equal part",
+            count = demands.len(),
+            processes = if ranks == 1 {
+                "one process".into()
+            } else {
+                format!("{ranks} ranks")
+            },
+            names = names.join("; ")
         ));
     }
     Ok(asked)
@@ -123,17 +121,13 @@ fn instances_of(path: &Path, ranks: usize) -> Result<Asked, Error> {
     // Instance 10 comes behind instance 2.
     names.sort_by_key(|name| (name.len(), name.clone()));
     if names.len() != ranks {
-        return Err(Error::usage(
-            format!(
-                "'{}' has {} instances, and there are {ranks} ranks",
-                path.display(),
-                names.len()
-            ),
-            format!(
-                "start a rank for each instance, on a host each; or let {ranks} hosts share the \
-                 demand: --of '{}'",
-                sum.database
-            ),
+        return Err(usage!(
+            "'{path}' has {count} instances, and there are {ranks} ranks",
+            "start a rank for each instance, on a host each; or let {ranks} hosts share the \
+             demand: --of '{database}'",
+            path = path.display(),
+            count = names.len(),
+            database = sum.database
         ));
     }
     let each = names.iter().map(|name| named(all, name, path));
@@ -146,9 +140,11 @@ fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
     let demand = all.iter().find(|demand| demand.database == *name);
     demand.cloned().ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|demand| demand.database.as_str()).collect();
-        Error::usage(
-            format!("'{}' has no demand of '{name}'", path.display()),
-            format!("give one of: {}", names.join("; ")),
+        usage!(
+            "'{path}' has no demand of '{name}'",
+            "give one of: {names}",
+            path = path.display(),
+            names = names.join("; ")
         )
     })
 }
@@ -194,12 +190,10 @@ fn of_watch(path: &Path) -> Result<Vec<Demand>, Error> {
 }
 
 fn no_demand(path: &Path) -> Error {
-    Error::usage(
-        format!(
-            "'{}' does not say what a database asks of its storage",
-            path.display()
-        ),
+    usage!(
+        "'{path}' does not say what a database asks of its storage",
         "give an AWR or Statspack report, a capture of AWR-Miner, output of iostat -x, a csv file \
          with rates of reads, or a run of rigel watch, import or sql",
+        path = path.display()
     )
 }

@@ -14,7 +14,9 @@ use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::{BoundVerdict, DemandOfInstances, at_one_time, demand_findings, quantity};
 use rigel_database::Access;
 use rigel_model::record::journal;
-use rigel_model::{Bytes, Demand, DemandAt, Error, Nanos, Ratio, SqlWork, WarmUp, shell_path};
+use rigel_model::{
+    Bytes, Demand, DemandAt, Error, Nanos, Ratio, SqlWork, WarmUp, failed, shell_path, usage,
+};
 use rigel_verbs::Evaluated;
 use rigel_verbs::fit::FitRequest;
 use rigel_verbs::fit::FitResult;
@@ -178,9 +180,9 @@ impl FitArgs {
         let access = match &urls {
             Some(urls) => Some(self.with_sessions(one, &urls[0], &mut request)?),
             None if self.sessions.is_some() => {
-                return Err(Error::usage(
+                return Err(usage!(
                     "--sessions is for a database, and none is given",
-                    "leave it out: the streams of a demand have limits of their own",
+                    "leave it out: the streams of a demand have limits of their own"
                 ));
             }
             None => None,
@@ -213,14 +215,12 @@ impl FitArgs {
         ];
         sql_args::refuse_raw(one, &own, url)?;
         let Some(operations) = request.interval.operations else {
-            return Err(Error::usage(
-                format!(
-                    "'{}' says what was asked of storage, and not which operations asked for it: \
-                     there is nothing to offer to the database '{url}'",
-                    request.named
-                ),
+            return Err(usage!(
+                "'{named}' says what was asked of storage, and not which operations asked for it: \
+                 there is nothing to offer to the database '{url}'",
                 "give a run of rigel sql run or rigel curve on a database, or a file, device or \
                  directory as the target",
+                named = request.named
             ));
         };
         let access = database::access(&[url.to_string()], &one.password)?;
@@ -295,9 +295,9 @@ impl FitArgs {
     fn refuse_unlike(&self, request: &FitRequest) -> Result<(), Error> {
         let unlike = |what: &str| {
             let hint = "start the same program with the same arguments on every host";
-            Err(Error::failed(
-                format!("rank 0 sent a fit that {what}, which was not asked for"),
-                hint,
+            Err(failed!(
+                "rank 0 sent a fit that {what}, which was not asked for",
+                hint
             ))
         };
         if request.writes != self.writes() {
@@ -420,9 +420,9 @@ impl FitArgs {
             (low >= 0.001 && low <= high && high <= 100_000.0).then_some((low, high))
         });
         range.ok_or_else(|| {
-            Error::usage(
-                format!("--multiples '{text}' is not a range of multiples"),
-                "write it as 1..8 or 0.5..4",
+            usage!(
+                "--multiples '{text}' is not a range of multiples",
+                "write it as 1..8 or 0.5..4"
             )
         })
     }
@@ -430,28 +430,26 @@ impl FitArgs {
     fn refuse_options(&self) -> Result<(), Error> {
         let (lowest, highest) = self.range()?;
         if !(lowest..=highest).contains(&self.need) {
-            return Err(Error::usage(
-                format!(
-                    "--need {} is outside of the multiples that may be tried, {lowest} to {highest}",
-                    self.need
-                ),
+            return Err(usage!(
+                "--need {need} is outside of the multiples that may be tried, {lowest} to \
+                 {highest}",
                 "give a number such as 2, or more room with --multiples",
+                need = self.need
             ));
         }
         refuse_long_point("--point-time", self.point_time)?;
         if self.point_time < POINT_TIME_MIN {
-            return Err(Error::usage(
-                format!(
-                    "--point-time {} is too short for an interval",
-                    self.point_time
-                ),
-                format!("give at least {POINT_TIME_MIN}"),
+            return Err(usage!(
+                "--point-time {point_time} is too short for an interval",
+                "give at least {POINT_TIME_MIN}",
+                point_time = self.point_time
             ));
         }
         if !(0.01..=0.5).contains(&self.precision.get()) {
-            return Err(Error::usage(
-                format!("--precision {} cannot be reached", self.precision),
+            return Err(usage!(
+                "--precision {precision} cannot be reached",
                 "give 1% to 50%",
+                precision = self.precision
             ));
         }
         Ok(())
@@ -475,9 +473,9 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
     let text = measured.json();
     let target = measured.run.header.facts.name.clone();
     let Some(found) = measured.results.downcast_ref::<FitResult>() else {
-        return Err(Error::failed(
+        return Err(failed!(
             "the journal is no longer that of a fit",
-            "rigel report shows what it is",
+            "rigel report shows what it is"
         ));
     };
     let fitted = Fitted {
@@ -511,12 +509,11 @@ fn range_of(demand: &Demand) -> String {
 fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
     let mut of_ranks = request.of_ranks.iter().enumerate();
     if let Some((rank, idle)) = of_ranks.find(|(_, one)| request.offered_by(one).is_empty()) {
-        return Err(Error::usage(
-            format!(
-                "rank {rank} would have nothing to offer: {} asked for nothing in {}",
-                idle.database, idle.interval.label
-            ),
+        return Err(usage!(
+            "rank {rank} would have nothing to offer: {database} asked for nothing in {label}",
             "give another time with --at; or --write, if it only wrote",
+            database = idle.database,
+            label = idle.interval.label
         ));
     }
     let offered: f64 = request.offered().iter().map(|one| one.per_s).sum();
@@ -528,17 +525,15 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
         .into_iter()
         .map(|(kind, why)| format!("{}: {why}", kind.words()))
         .collect();
-    Err(Error::usage(
-        format!(
-            "there is no demand to speak of in {}: {} I/Os per second to offer",
-            request.interval.label,
-            quantity::multiple(offered)
-        ),
+    Err(usage!(
+        "there is no demand to speak of in {label}: {offered} I/Os per second to offer",
         if left_out.is_empty() {
             "give a demand of a busier time".into()
         } else {
             format!("left out: {}", left_out.join("; "))
         },
+        label = request.interval.label,
+        offered = quantity::multiple(offered)
     ))
 }
 

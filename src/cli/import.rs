@@ -11,7 +11,7 @@ use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
-use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts};
+use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::Verb as _;
 use rigel_verbs::import::ImportRequest;
@@ -136,12 +136,10 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     if !is_occupied {
         return Ok(());
     }
-    Err(Error::usage(
-        format!(
-            "the result directory '{}' exists and is not empty",
-            directory.display()
-        ),
+    Err(usage!(
+        "the result directory '{directory}' exists and is not empty",
         "give another with --out DIR, or remove it",
+        directory = directory.display()
     ))
 }
 
@@ -155,13 +153,11 @@ fn texts_of(files: &[PathBuf]) -> Result<Vec<String>, Error> {
             if bytes <= limit {
                 return Ok(());
             }
-            Err(Error::usage(
-                format!(
-                    "'{}' and the {before} files before it have {bytes} together{of}, and the \
-                     limit is {limit}",
-                    path.display()
-                ),
+            Err(usage!(
+                "'{path}' and the {before} files before it have {bytes} together{of}, and the \
+                 limit is {limit}",
                 "import fewer at once: `rigel compare` takes several runs",
+                path = path.display()
             ))
         };
         all.0 += text.len() as u64;
@@ -182,9 +178,10 @@ pub(super) fn text_of(path: &Path) -> Result<String, Error> {
 /// Reads the text of a file, and says how long the file is.
 fn text_and_length(path: &Path) -> Result<(String, Bytes), Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
-        Error::usage(
-            format!("cannot read '{}': {error}", path.display()),
+        usage!(
+            "cannot read '{path}': {error}",
             "give a file with a tool's results",
+            path = path.display()
         )
     })?;
     let length = Bytes(bytes.len() as u64);
@@ -197,10 +194,7 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
         .enumerate()
         .find(|(at, name)| names[..*at].contains(name))
     {
-        Some((_, name)) => Err(Error::usage(
-            format!("'{name}' is given twice"),
-            "give every file once",
-        )),
+        Some((_, name)) => Err(usage!("'{name}' is given twice", "give every file once")),
         None => Ok(()),
     }
 }
@@ -214,9 +208,9 @@ fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Erro
     {
         return Ok(());
     }
-    Err(Error::usage(
+    Err(usage!(
         "--time, --value, --count, --seconds and --unit are for csv, and no file is one",
-        "leave them out, or add --format csv",
+        "leave them out, or add --format csv"
     ))
 }
 

@@ -8,7 +8,7 @@ use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges, ranks};
 use clap::Args;
-use rigel_model::{Dbms, Error, Nanos, SqlWork, Tables, WarmUp};
+use rigel_model::{Dbms, Error, Nanos, SqlWork, Tables, WarmUp, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
 use rigel_verbs::layers::LayersRequest;
@@ -122,17 +122,18 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
 impl LayersArgs {
     fn request(&self) -> Result<LayersRequest, Error> {
         if self.server.dbms() == Dbms::Mysql {
-            return Err(Error::usage(
+            return Err(usage!(
                 "MariaDB and MySQL have no function that reads one block of a file, which is the \
                  third layer",
-                "leave --server out: PostgreSQL has one; or use rigel sql run --server mariadb",
+                "leave --server out: PostgreSQL has one; or use rigel sql run --server mariadb"
             ));
         }
         refuse_long_point("--point-time", self.point_time)?;
         if self.point_time < Nanos::from_millis(500) {
-            return Err(Error::usage(
-                format!("--point-time {} is too short", self.point_time),
+            return Err(usage!(
+                "--point-time {point_time} is too short",
                 "give 1s or more",
+                point_time = self.point_time
             ));
         }
         let sessions = match ranges::depths("--sessions", &self.sessions)? {
@@ -140,9 +141,9 @@ impl LayersArgs {
             Loads::Rates(_) | Loads::Percents(_) => Vec::new(),
         };
         if let Some(most) = sessions.iter().find(|sessions| **sessions > SESSIONS_MAX) {
-            return Err(Error::usage(
-                format!("--sessions {most} is more than a private server allows"),
-                format!("give at most {SESSIONS_MAX}"),
+            return Err(usage!(
+                "--sessions {most} is more than a private server allows",
+                "give at most {SESSIONS_MAX}"
             ));
         }
         let sizes = TablesArgs::of_scale(self.scale.as_deref());

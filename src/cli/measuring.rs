@@ -38,7 +38,7 @@ use rigel_model::record::journal::{EngineChoice, Journal};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{
     Coordinates, Dbms, Error, Layout, OrionFiles, Point, PrivateServer, RunOptions, SqlTarget,
-    Step, Target, TargetFacts, shell_path,
+    Step, Target, TargetFacts, failed, shell_path, usage,
 };
 use rigel_ranks::Ranks;
 use rigel_verbs::{Evaluated, Verb};
@@ -176,10 +176,7 @@ fn refuse_other_verb(
     } else {
         format!("resume it with `{}`", resume_command(made_by, header, path))
     };
-    Err(Error::usage(
-        format!("this run was made by rigel {own}"),
-        hint,
-    ))
+    Err(usage!("this run was made by rigel {own}", hint))
 }
 
 /// The command that resumes the run with this header.
@@ -332,9 +329,9 @@ fn refuse_another_target(header: &Header, found: &TargetFacts) -> Result<(), Err
         _ => header.facts.difference(found),
     };
     match difference {
-        Some(difference) => Err(Error::usage(
-            format!("this run cannot be resumed: {difference}"),
-            "restore the target that it was started on, or start another run",
+        Some(difference) => Err(usage!(
+            "this run cannot be resumed: {difference}",
+            "restore the target that it was started on, or start another run"
         )),
         None => Ok(()),
     }
@@ -625,12 +622,10 @@ fn refuse_incomplete(measured: &Evaluated, stopped: bool, path: &Path) -> Result
             || "before it was complete".to_string(),
             |why| format!("at {why}"),
         );
-        return Err(Error::failed(
-            format!("the run ended {why}"),
-            format!(
-                "resume it with `{}`",
-                resume_command(verb, &run.header, path)
-            ),
+        return Err(failed!(
+            "the run ended {why}",
+            "resume it with `{command}`",
+            command = resume_command(verb, &run.header, path)
         ));
     }
     refuse_failed(&points)
@@ -644,9 +639,9 @@ pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
         .map(|stream| stream.total().failures())
         .sum();
     if failures > 0 {
-        return Err(Error::failed(
-            format!("{failures} I/Os failed"),
-            "the report shows which, and why",
+        return Err(failed!(
+            "{failures} I/Os failed",
+            "the report shows which, and why"
         ));
     }
     Ok(())

@@ -47,7 +47,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rigel_database::Address;
 use rigel_database::access::{has_scheme, may_hold_password, names_password};
 use rigel_device::rights;
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -183,10 +183,11 @@ fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
             .filter(|_| argument.starts_with('-'));
         let value = value.map_or(argument.as_ref(), |(_, value)| value);
         if names_password(&argument) && !has_scheme(value) {
-            return Err(Error::usage(
-                "an argument contains 'password=', and every user of this machine can read arguments",
+            return Err(usage!(
+                "an argument contains 'password=', and every user of this machine can read \
+                 arguments",
                 "write postgres://user@host:port/database, and give the password in PGPASSWORD or \
-                 MYSQL_PWD, in the file of --password-file, or at the prompt",
+                 MYSQL_PWD, in the file of --password-file, or at the prompt"
             ));
         }
         if may_hold_password(value) {

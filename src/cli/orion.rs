@@ -10,7 +10,7 @@ use rigel_device::clock;
 use rigel_model::files;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
-use rigel_model::{Coordinates, Error, OrionFiles, shell_path};
+use rigel_model::{Coordinates, Error, OrionFiles, failed, shell_path, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::orion::OrionRequest;
 use rigel_verbs::orion::files::{self as files_of_orion, Names};
@@ -39,9 +39,9 @@ impl OrionRun {
 }
 
 fn made_by(verb: &str) -> Error {
-    Error::usage(
-        format!("this run was not made by orion, but by {verb}"),
-        "use a report of that verb",
+    usage!(
+        "this run was not made by orion, but by {verb}",
+        "use a report of that verb"
     )
 }
 
@@ -245,17 +245,13 @@ fn exit_status(
             End::Broken(why) => Some(format!(": {why}")),
             _ => None,
         });
-        return Err(Error::failed(
-            format!(
-                "{}{} of {planned} data points are not complete{}",
-                if stopped { "stopped: " } else { "" },
-                planned - complete,
-                broken.unwrap_or_default()
-            ),
-            format!(
-                "resume them with `rigel orion --resume {}`",
-                shell_path(directory)
-            ),
+        return Err(failed!(
+            "{stopped}{missing} of {planned} data points are not complete{why}",
+            "resume them with `rigel orion --resume {directory}`",
+            stopped = if stopped { "stopped: " } else { "" },
+            missing = planned - complete,
+            why = broken.unwrap_or_default(),
+            directory = shell_path(directory)
         ));
     }
     refuse_failed(points)?;
@@ -285,10 +281,11 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     for (suffix, text) in files_of_orion::files(&asked.request, &names, &members, &run.joined()) {
         let path = with_suffix(prefix, suffix);
         files::replace(&path, text.as_bytes()).map_err(|error| {
-            Error::failed(
-                format!("cannot write '{}': {error}", path.display()),
+            failed!(
+                "cannot write '{path}': {error}",
                 "the journal is complete: free some space, then `rigel report RUN --orion-files \
                  DIR` writes the files",
+                path = path.display()
             )
         })?;
         written.push(path);
@@ -309,9 +306,10 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
     refuse_unusable(&prefix)?;
     let summary = with_suffix(&prefix, "summary.txt");
     if summary.exists() {
-        return Err(Error::usage(
-            format!("'{}' exists", summary.display()),
+        return Err(usage!(
+            "'{summary}' exists",
             "give another directory, or remove the files there",
+            summary = summary.display()
         ));
     }
     write_files(run, &prefix)?
@@ -372,9 +370,10 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
                 let hint = "make it a readable text file, with one file or device per line";
-                return Err(Error::usage(
-                    format!("cannot read the LUN file '{}': {error}", path.display()),
+                return Err(usage!(
+                    "cannot read the LUN file '{path}': {error}",
                     hint,
+                    path = path.display()
                 ));
             }
         }
@@ -383,10 +382,11 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
         .iter()
         .map(|path| format!("'{}'", path.display()))
         .collect();
-    Err(Error::usage(
-        format!("there is no LUN file {}", tried.join(" or ")),
+    Err(usage!(
+        "there is no LUN file {tried}",
         "make it, with one file or device per line; or give targets with --target PATH, which may \
          be a directory for a scratch file",
+        tried = tried.join(" or ")
     ))
 }
 
@@ -397,12 +397,10 @@ fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
         .filter(|parent| !parent.as_os_str().is_empty());
     match parent.filter(|parent| !parent.is_dir()) {
         None => refuse_unsafe(prefix),
-        Some(parent) => Err(Error::usage(
-            format!(
-                "there is no directory '{}' for the result files",
-                parent.display()
-            ),
+        Some(parent) => Err(usage!(
+            "there is no directory '{parent}' for the result files",
             "create it first",
+            parent = parent.display()
         )),
     }
 }
@@ -410,12 +408,10 @@ fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
 /// Refuses root a place for the files in which another user could exchange them.
 fn refuse_unsafe(prefix: &Path) -> Result<(), Error> {
     files::refuse_unsafe(prefix.parent().unwrap_or(Path::new(""))).map_err(|error| {
-        Error::usage(
-            format!(
-                "the files '{}' cannot be written: {error}",
-                with_suffix(prefix, "*").display()
-            ),
+        usage!(
+            "the files '{files}' cannot be written: {error}",
             "give a directory for the run with --out DIR",
+            files = with_suffix(prefix, "*").display()
         )
     })
 }

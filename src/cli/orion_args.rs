@@ -14,7 +14,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use rigel_analyse::plan::{Plan, SIZE_KB_MAX};
 use rigel_device::engine;
-use rigel_model::{Bytes, Error, KIB, Layout, Target};
+use rigel_model::{Bytes, Error, KIB, Layout, Target, usage};
 use rigel_verbs::orion::LargeType;
 use rigel_verbs::orion::Matrix;
 use rigel_verbs::orion::OrionRequest;
@@ -366,11 +366,9 @@ fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
             .get_arguments()
             .any(|arg| arg.get_long() == Some(name))
         {
-            return Err(Error::usage(
-                format!("unknown option '-{name}'"),
-                format!(
-                    "--{name} has two dashes, because it is Rigel's own option and not Orion's"
-                ),
+            return Err(usage!(
+                "unknown option '-{name}'",
+                "--{name} has two dashes, because it is Rigel's own option and not Orion's"
             ));
         } else {
             normal.push(format!("--{rest}").into());
@@ -428,36 +426,32 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::UnknownArgument => unknown(long, text(ContextKind::SuggestedArg), typed),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation if value.is_empty() => {
-            Error::usage(format!("{option} has no value"), format!("give {valid}"))
+            usage!("{option} has no value", "give {valid}")
         }
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => Error::usage(
-            format!("{option} '{value}' is not valid"),
-            format!("give {valid}"),
-        ),
-        ErrorKind::TooManyValues => Error::usage(
-            format!("{option} takes no value"),
-            format!("write {option} alone"),
-        ),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            usage!("{option} '{value}' is not valid", "give {valid}")
+        }
+        ErrorKind::TooManyValues => usage!("{option} takes no value", "write {option} alone"),
         ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
-            Some(other) if !other.starts_with(long) => Error::usage(
-                format!("{long} and {other} exclude each other"),
-                "leave one of them out",
+            Some(other) if !other.starts_with(long) => usage!(
+                "{long} and {other} exclude each other",
+                "leave one of them out"
             ),
-            _ => Error::usage(format!("{option} is given twice"), "give it once"),
+            _ => usage!("{option} is given twice", "give it once"),
         },
-        ErrorKind::MissingRequiredArgument => Error::usage(
-            format!("{option} is missing"),
-            format!("give {option} and {valid}"),
-        ),
+        ErrorKind::MissingRequiredArgument => {
+            usage!("{option} is missing", "give {option} and {valid}")
+        }
         ErrorKind::InvalidUtf8 => {
             let bad = typed
                 .iter()
                 .find(|argument| argument.to_str().is_none())
                 .cloned()
                 .unwrap_or_default();
-            Error::usage(
-                format!("'{}' is not UTF-8 text", bad.display()),
+            usage!(
+                "'{bad}' is not UTF-8 text",
                 "only paths may contain other bytes",
+                bad = bad.display()
             )
         }
         _ => {
@@ -493,7 +487,7 @@ fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error 
     };
     if !form.starts_with('-') {
         let hint = "options begin with a dash; targets are given in a .lun file or with --target";
-        return Error::usage(format!("'{form}' is not an option"), hint);
+        return usage!("'{form}' is not an option", hint);
     }
     let hint = match suggestion {
         Some(suggestion) => format!(
@@ -502,7 +496,7 @@ fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error 
         ),
         None => "-help lists the options".into(),
     };
-    Error::usage(format!("unknown option '{form}'"), hint)
+    usage!("unknown option '{form}'", hint)
 }
 
 /// The valid values of the option `name`.
@@ -540,9 +534,10 @@ impl OrionArgs {
             .map(|(option, _)| option.to_string());
         match fixed.or(rigels) {
             None => Ok(()),
-            Some(option) => Err(Error::usage(
-                format!("{option} cannot be given with --resume {}", run.display()),
+            Some(option) => Err(usage!(
+                "{option} cannot be given with --resume {run}",
                 "a resumed run has its original options; start another run to change them",
+                run = run.display()
             )),
         }
     }
@@ -563,12 +558,9 @@ impl OrionArgs {
                 let members = lun()?;
                 if let Some(directory) = members.iter().find(|member| is_directory(member)) {
                     let name = directory.display();
-                    return Err(Error::usage(
-                        format!("'{name}' in the LUN file is a directory"),
-                        format!(
-                            "list files or devices there, or make a scratch file with --target \
-                             {name}"
-                        ),
+                    return Err(usage!(
+                        "'{name}' in the LUN file is a directory",
+                        "list files or devices there, or make a scratch file with --target {name}"
                     ));
                 }
                 Target::Paths {
@@ -600,7 +592,11 @@ impl OrionArgs {
     /// The request is invalid.
     pub fn request(&self, targets: u32) -> Result<OrionRequest, Error> {
         let run = self.run.ok_or_else(|| {
-            Error::usage("-run is missing", format!("give {}", valid_values("run")))
+            usage!(
+                "-run is missing",
+                "give {values}",
+                values = valid_values("run")
+            )
         })?;
         let mut request = OrionRequest {
             run,

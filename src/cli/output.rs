@@ -4,7 +4,7 @@
 //! Text for people is escaped where it could control their terminal: file names, a server's errors
 //! and the texts of a journal may contain anything.
 
-use rigel_model::{Error, escaped, escaped_json, spoken};
+use rigel_model::{Error, escaped, escaped_json, failed, spoken};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,9 +56,9 @@ pub(super) fn noted(printed: io::Result<()>) {
 /// The final outcome of the program: a failure if results could not be printed.
 pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
     match (outcome, LOST.get()) {
-        (Ok(_), Some(why)) => Err(Error::failed(
-            format!("the results could not be written to stdout: {why}"),
-            "free some space; `rigel report` prints the results of a run again",
+        (Ok(_), Some(why)) => Err(failed!(
+            "the results could not be written to stdout: {why}",
+            "free some space; `rigel report` prints the results of a run again"
         )),
         (outcome, _) => outcome,
     }

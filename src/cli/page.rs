@@ -3,7 +3,7 @@
 use super::output::{self, raw, remark};
 
 use rigel_device::bounded;
-use rigel_model::{Error, files, shell_path};
+use rigel_model::{Error, failed, files, shell_path, usage};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{html, text};
 use rigel_verbs::{Evaluated, runs_before};
@@ -97,9 +97,10 @@ pub(super) fn write(page: &Document, path: &Path) -> Result<(), Error> {
     }
     refuse_other(path)?;
     files::replace(path, text.as_bytes()).map_err(|error| {
-        Error::failed(
-            format!("cannot write '{}': {error}", path.display()),
+        failed!(
+            "cannot write '{path}': {error}",
             "give another file with --html FILE, or - for stdout",
+            path = path.display()
         )
     })?;
     remark(&format!("Page: {}\n", path.display()));
@@ -114,12 +115,10 @@ fn refuse_other(path: &Path) -> Result<(), Error> {
         read.is_ok() && begins.eq_ignore_ascii_case(OPENING)
     };
     if path.exists() && !(path.is_file() && is_page()) {
-        return Err(Error::usage(
-            format!(
-                "--html '{}' exists and is not a page of Rigel",
-                path.display()
-            ),
+        return Err(usage!(
+            "--html '{path}' exists and is not a page of Rigel",
             "give another file, such as report.html",
+            path = path.display()
         ));
     }
     Ok(())

@@ -3,8 +3,8 @@
 use super::{orion_args, output};
 use clap::Args;
 use clap_complete::Shell;
-use rigel_model::Error;
 use rigel_model::files::Directory;
+use rigel_model::{Error, failed};
 use std::path::PathBuf;
 
 /// Write the manual pages into a directory
@@ -24,12 +24,10 @@ pub(super) struct CompletionsArgs {
 /// Writes a page for the program, and one for each verb.
 pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> {
     let failed = |error: std::io::Error| {
-        Error::failed(
-            format!(
-                "cannot write manual pages to '{}': {error}",
-                args.directory.display()
-            ),
+        failed!(
+            "cannot write manual pages to '{directory}': {error}",
             "give a directory that you may write to",
+            directory = args.directory.display()
         )
     };
     let directory = Directory::make(&args.directory).map_err(failed)?;

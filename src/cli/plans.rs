@@ -11,7 +11,9 @@ use super::stop::stop_flag;
 use rigel_analyse::{PLAN_COSTS_ASKED, PlanTest, plan_crossings};
 use rigel_database::PlanSession;
 use rigel_device::observe::processes_below;
-use rigel_model::{Bytes, Dbms, Error, MIB, PlanCosts, PlanTime, PrivateServer, TablePlan, Tables};
+use rigel_model::{
+    Bytes, Dbms, Error, MIB, PlanCosts, PlanTime, PrivateServer, TablePlan, Tables, failed, usage,
+};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,12 +52,10 @@ pub(super) struct PlansRequest<'a> {
 /// Measures both plans, and removes the server.
 pub(super) fn measure(request: &PlansRequest) -> Result<PlanTest, Error> {
     if request.table < TABLE_MIN {
-        return Err(Error::usage(
-            format!(
-                "--plans-scale {} is too small: caches would hold the table",
-                request.table
-            ),
-            format!("give {TABLE_MIN} or more; the default is 1GiB"),
+        return Err(usage!(
+            "--plans-scale {table} is too small: caches would hold the table",
+            "give {TABLE_MIN} or more; the default is 1GiB",
+            table = request.table
         ));
     }
     let stop = stop_flag()?;
@@ -166,7 +166,7 @@ impl<'a> Plans<'a> {
 
     fn run(&mut self, round: u32, plan: TablePlan, rows: u64) -> Result<PlanTime, Error> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::failed("stopped while plans were measured", ""));
+            return Err(failed!("stopped while plans were measured", ""));
         }
         let first = self.range(rows);
         // What an earlier statement read would be answered from memory.

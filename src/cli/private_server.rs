@@ -7,6 +7,7 @@ use rigel_database::server::{self, Server};
 use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
 use rigel_model::{
     Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables, in_line, shell_path,
+    usage,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -222,12 +223,10 @@ fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Er
             .saturating_add(log + 512 * MIB),
     );
     if free < needed {
-        return Err(Error::usage(
-            format!(
-                "'{}' has {free} free, but the tables and the server need {needed}",
-                directory.display()
-            ),
+        return Err(usage!(
+            "'{directory}' has {free} free, but the tables and the server need {needed}",
             "give a smaller --scale, or another directory",
+            directory = directory.display()
         ));
     }
     Ok(())
@@ -249,9 +248,9 @@ impl ServerArgs {
 
     /// The refusal of these options where no private server is made.
     pub(super) fn without_server() -> Error {
-        Error::usage(
+        usage!(
             "--server, --server-bin and --server-set are for a private server, and --on is missing",
-            "add --on DIR, or leave them out",
+            "add --on DIR, or leave them out"
         )
     }
 
@@ -297,9 +296,9 @@ impl ServerArgs {
             text.split_once('=')
                 .map(|(name, value)| (name.trim().to_string(), value.trim().to_string()))
                 .ok_or_else(|| {
-                    Error::usage(
-                        format!("--server-set '{text}' is not a setting"),
-                        "write NAME=VALUE, such as io_method=sync",
+                    usage!(
+                        "--server-set '{text}' is not a setting",
+                        "write NAME=VALUE, such as io_method=sync"
                     )
                 })
         };

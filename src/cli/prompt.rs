@@ -7,7 +7,7 @@
 use super::output::remark;
 use super::stop::stop_flag;
 use rigel_database::{Address, Secret};
-use rigel_model::{Error, spoken};
+use rigel_model::{Error, failed, spoken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGTSTP;
@@ -50,9 +50,9 @@ impl Drop for Silent<'_> {
 /// There is no terminal, or a signal ended the prompt.
 pub(super) fn password(address: &Address) -> Result<Secret, Error> {
     let failed = |error: io::Error| {
-        Error::failed(
-            format!("the password cannot be asked for: {error}"),
-            "give a file with --password-file",
+        failed!(
+            "the password cannot be asked for: {error}",
+            "give a file with --password-file"
         )
     };
     let stop = stop_flag()?;
@@ -68,7 +68,7 @@ pub(super) fn password(address: &Address) -> Result<Secret, Error> {
         }
         drop(silent);
         if stop.load(Ordering::Relaxed) {
-            return Err(Error::failed("stopped at the password prompt", ""));
+            return Err(failed!("stopped at the password prompt", ""));
         }
         suspend.wanted.store(false, Ordering::Relaxed);
         emulate_default_handler(SIGTSTP).map_err(failed)?;

@@ -5,7 +5,7 @@
 //! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
-use rigel_model::{Bytes, Error, MIB, Mix, Ratio};
+use rigel_model::{Bytes, Error, MIB, Mix, Ratio, usage};
 use rigel_verbs::curve::Background;
 use rigel_verbs::curve::Loads;
 
@@ -132,7 +132,12 @@ fn tidy(value: f64) -> f64 {
 
 impl GivenOption<'_> {
     fn wrong(self, why: &str) -> Error {
-        Error::usage(format!("{} {}: {why}", self.option, self.text), self.usage)
+        usage!(
+            "{option} {text}: {why}",
+            self.usage,
+            option = self.option,
+            text = self.text
+        )
     }
 
     /// The loads, ascending, and their unit.
@@ -287,7 +292,7 @@ fn round_step(span: f64, unit: RangeUnit) -> f64 {
 pub fn mix(text: &str) -> Result<Mix, Error> {
     const USAGE: &str =
         "write it as read=70,write=30, in percent; log instead of write for durable writes";
-    let wrong = |why: String| Error::usage(format!("--mix {text}: {why}"), USAGE);
+    let wrong = |why: String| usage!("--mix {text}: {why}", USAGE);
     let mut shares: Vec<(&str, f64)> = Vec::new();
     for part in text.split(',') {
         let (kind, share) = part
@@ -334,7 +339,7 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
 /// The text is invalid.
 pub fn background(text: &str) -> Result<Background, Error> {
     const USAGE: &str = "write it as large:2, or as large:2@512k for a size other than 1MiB";
-    let wrong = |why: &str| Error::usage(format!("--background {text}: {why}"), USAGE);
+    let wrong = |why: &str| usage!("--background {text}: {why}", USAGE);
     let rest = text
         .strip_prefix("large:")
         .ok_or_else(|| wrong("the only kind is 'large'"))?;

@@ -11,7 +11,7 @@ use rigel_device::engine::inherited;
 use rigel_device::observe;
 use rigel_measure::run::{Event, LOST_STATUS};
 use rigel_model::record::ranks::RankGroup;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed, usage};
 #[cfg(feature = "mpi")]
 use rigel_ranks::MpiLibrary;
 use rigel_ranks::pmi::Pmi;
@@ -98,12 +98,7 @@ impl FromStr for Ports {
         range
             .map(|(first, last)| Self { first, last })
             .filter(|ports| 0 < ports.first && ports.first <= ports.last)
-            .ok_or_else(|| {
-                Error::usage(
-                    format!("'{text}' is not a range of ports"),
-                    "write it as 7000-7099",
-                )
-            })
+            .ok_or_else(|| usage!("'{text}' is not a range of ports", "write it as 7000-7099"))
     }
 }
 
@@ -121,9 +116,11 @@ impl JoinArgs {
         };
         let silence = self.rank_silence.unwrap_or(SILENCE_LEAST);
         if silence < SILENCE_LEAST {
-            return Err(Error::usage(
-                format!("--rank-silence {} is below the minimum", silence.exact()),
-                format!("give at least {}", SILENCE_LEAST.exact()),
+            return Err(usage!(
+                "--rank-silence {silence} is below the minimum",
+                "give at least {least}",
+                silence = silence.exact(),
+                least = SILENCE_LEAST.exact()
             ));
         }
         let (manager, launched_as) = connect(&channel)?;
@@ -177,9 +174,9 @@ fn connect(channel: &Channel) -> Result<(Box<dyn ProcessManager>, Option<String>
         }
         Channel::Port { address, id } => {
             let stream = TcpStream::connect(address.as_str()).map_err(|error| {
-                Error::failed(
-                    format!("PMI_PORT={address} cannot be reached: {error}"),
-                    "if no launcher started this, unset PMI_PORT PMI_ID",
+                failed!(
+                    "PMI_PORT={address} cannot be reached: {error}",
+                    "if no launcher started this, unset PMI_PORT PMI_ID"
                 )
             })?;
             Box::new(Pmi::connected(Box::new(stream), id)?)
@@ -267,9 +264,10 @@ pub(super) fn say_stall(event: &Event) {
 /// Prints an error of any rank, with its name.
 fn complain(ranks: &Ranks, error: &Error) {
     let named = ranks.named(ranks.rank());
-    output::complain(&Error::failed(
-        format!("{named}: {}", error.what()),
+    output::complain(&failed!(
+        "{named}: {what}",
         error.hint(),
+        what = error.what()
     ));
 }
 
@@ -291,13 +289,13 @@ pub(super) fn refuse_other_flags(then: &RankGroup, now: &RanksArgs) -> Result<()
     ];
     match flags.iter().find(|(_, then, now)| then != now) {
         None => Ok(()),
-        Some((flag, true, _)) => Err(Error::usage(
-            format!("this run was made with {flag}, which is not given"),
-            format!("resume it with {flag}"),
+        Some((flag, true, _)) => Err(usage!(
+            "this run was made with {flag}, which is not given",
+            "resume it with {flag}"
         )),
-        Some((flag, ..)) => Err(Error::usage(
-            format!("{flag} is given, and this run was made without it"),
-            "resume it without, or start another run",
+        Some((flag, ..)) => Err(usage!(
+            "{flag} is given, and this run was made without it",
+            "resume it without, or start another run"
         )),
     }
 }
@@ -306,13 +304,11 @@ pub(super) fn refuse_other_flags(then: &RankGroup, now: &RanksArgs) -> Result<()
 pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
     match joined() {
         None => Ok(()),
-        Some(ranks) => Err(Error::usage(
-            format!(
-                "{} ranks cannot share a private server in '{}'",
-                ranks.size(),
-                directory.display()
-            ),
+        Some(ranks) => Err(usage!(
+            "{size} ranks cannot share a private server in '{directory}'",
             "start one process, or measure a server that is there, by its URL",
+            size = ranks.size(),
+            directory = directory.display()
         )),
     }
 }
@@ -321,9 +317,10 @@ pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
 pub(super) fn refuse_shared(verb: &str, why: &str, hint: &str) -> Result<(), Error> {
     match joined() {
         None => Ok(()),
-        Some(ranks) => Err(Error::usage(
-            format!("{} ranks cannot share rigel {verb}: {why}", ranks.size()),
+        Some(ranks) => Err(usage!(
+            "{size} ranks cannot share rigel {verb}: {why}",
             hint,
+            size = ranks.size()
         )),
     }
 }

@@ -4,9 +4,9 @@ use super::{orion, output, page};
 use clap::{Args, ValueEnum};
 
 use rigel_device::engine;
-use rigel_model::Error;
 use rigel_model::record::journal;
 use rigel_model::record::journal::Run;
+use rigel_model::{Error, usage};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{self as report, fio, text};
 use rigel_verbs::Evaluated;
@@ -142,9 +142,9 @@ impl ReportArgs {
             || self.orion_files.is_some()
             || matches!(self.format(), ReportFormat::Orion | ReportFormat::Awr)
         {
-            return Err(Error::usage(
-                format!("this run is a {what}"),
-                "use --format text, csv or json, or --html",
+            return Err(usage!(
+                "this run is a {what}",
+                "use --format text, csv or json, or --html"
             ));
         }
         Ok(())
@@ -160,9 +160,9 @@ fn awr(measured: &Evaluated) -> Result<String, Error> {
     let result = measured.results.downcast_ref::<CurveResult>();
     let result = result.filter(|result| result.busiest().is_some());
     let result = result.ok_or_else(|| {
-        Error::usage(
+        usage!(
             "this run did not measure database sessions",
-            "--format text, csv or json reports any run",
+            "--format text, csv or json reports any run"
         )
     })?;
     Ok(sessions::awr_lines(&measured.run, &result.points))

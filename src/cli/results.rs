@@ -5,8 +5,8 @@
 //! created, so that two runs that begin at the same moment never share one.
 
 use rigel_device::clock;
-use rigel_model::Error;
 use rigel_model::record::journal;
+use rigel_model::{Error, failed};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -113,12 +113,10 @@ impl Results {
             made = std::fs::create_dir(&self.path);
         }
         made.map_err(|error| {
-            Error::failed(
-                format!(
-                    "cannot create the result directory '{}': {error}",
-                    self.path.display()
-                ),
+            failed!(
+                "cannot create the result directory '{path}': {error}",
                 "give another with --out DIR",
+                path = self.path.display()
             )
         })
     }

@@ -15,7 +15,8 @@ use rigel_analyse::{Predictability, RoundCounts, SoakResult};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::{
-    Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp,
+    Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp, failed,
+    usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
@@ -135,9 +136,9 @@ struct SoakLoadArgs {
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
     if args.measuring.outcome.resume.is_some() && args.work != WorkArgs::default() {
-        return Err(Error::usage(
+        return Err(usage!(
             "a resumed soak has its original options",
-            "give --resume without options of the work, or start another soak",
+            "give --resume without options of the work, or start another soak"
         ));
     }
     if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
@@ -179,18 +180,16 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     let measured = Evaluated::read(directory)?;
     page::show(&measured, directory, json);
     let Some(result) = measured.results.downcast_ref::<SoakResult>() else {
-        return Err(Error::failed(
+        return Err(failed!(
             "the journal is no longer that of a soak",
-            "rigel report shows what it is",
+            "rigel report shows what it is"
         ));
     };
     if stopped == Some(true) {
-        return Err(Error::failed(
+        return Err(failed!(
             "the soak ended before it was complete",
-            format!(
-                "resume it with `{}`",
-                resume_command(&*measured.verb, &measured.run.header, directory)
-            ),
+            "resume it with `{command}`",
+            command = resume_command(&*measured.verb, &measured.run.header, directory)
         ));
     }
     let missed = result
@@ -249,10 +248,10 @@ impl SoakArgs {
             return self.on_database(&urls);
         }
         if self.work != WorkArgs::default() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "options for database sessions are given, but no database",
-                "give one, such as postgres://user@host/database; for files and devices use \
-                 --mix, --pattern and --size",
+                "give one, such as postgres://user@host/database; for files and devices use --mix, \
+                 --pattern and --size"
             ));
         }
         let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
@@ -341,29 +340,26 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
         .into_iter()
         .find(|(_, time)| *time < least);
     if let Some((option, time)) = too_short {
-        return Err(Error::usage(
-            format!("{option} {} is too short for a round", time.exact()),
+        return Err(usage!(
+            "{option} {time} is too short for a round",
             "give a second or more, such as 1m",
+            time = time.exact()
         ));
     }
     if let Some(limit) = limit.filter(|limit| *limit > every) {
-        return Err(Error::usage(
-            format!(
-                "--limit {} is longer than --every {}, when the next round is due",
-                limit.exact(),
-                every.exact()
-            ),
+        return Err(usage!(
+            "--limit {limit} is longer than --every {every}, when the next round is due",
             "give a shorter --limit, or a longer --every",
+            limit = limit.exact(),
+            every = every.exact()
         ));
     }
     if lasting < every {
-        return Err(Error::usage(
-            format!(
-                "--for {} ends before the first round, which takes {}",
-                lasting.exact(),
-                every.exact()
-            ),
+        return Err(usage!(
+            "--for {lasting} ends before the first round, which takes {every}",
             "give a longer --for, such as 1d, or a shorter --every",
+            lasting = lasting.exact(),
+            every = every.exact()
         ));
     }
     Ok(())
@@ -372,9 +368,9 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
 /// Parses `100000ops`, `100kops`, `2GiB` into a number of operations of `length` bytes.
 fn operations(text: &str, length: u32) -> Result<u64, Error> {
     let wrong = || {
-        Error::usage(
-            format!("--work '{text}' is not an amount of work"),
-            "write it in operations, such as 100000ops or 100kops, or in bytes, such as 2GiB",
+        usage!(
+            "--work '{text}' is not an amount of work",
+            "write it in operations, such as 100000ops or 100kops, or in bytes, such as 2GiB"
         )
     };
     let trimmed = text.trim();
@@ -405,9 +401,9 @@ fn operations(text: &str, length: u32) -> Result<u64, Error> {
 fn one_rate(text: &str) -> Result<f64, Error> {
     match ranges::rates(text)? {
         Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),
-        _ => Err(Error::usage(
-            format!("--rate '{text}' is not a single rate"),
-            "a soak has one load: write it as 5000 or 5k; rigel curve has ranges",
+        _ => Err(usage!(
+            "--rate '{text}' is not a single rate",
+            "a soak has one load: write it as 5000 or 5k; rigel curve has ranges"
         )),
     }
 }

@@ -18,7 +18,9 @@ use rigel_analyse::plan::SqlTerms;
 use rigel_database::access::shown;
 use rigel_database::server;
 use rigel_database::{self as sql, LoadRequest};
-use rigel_model::{Arrivals, Bound, Dbms, Error, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
+use rigel_model::{
+    Arrivals, Bound, Dbms, Error, Mix, Nanos, Pattern, Ratio, Tables, WarmUp, usage,
+};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
@@ -293,14 +295,12 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
-        Some(other) => Error::usage(
-            format!(
-                "'{}' is not the URL of a database",
-                shown(&other.to_string_lossy())
-            ),
+        Some(other) => usage!(
+            "'{other}' is not the URL of a database",
             NAME_ONE,
+            other = shown(&other.to_string_lossy())
         ),
-        None => Error::usage("no database is given", NAME_ONE),
+        None => usage!("no database is given", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
     sql_args::refuse_foreign(&settings, access.dbms())?;
@@ -328,9 +328,9 @@ impl RunArgs {
             || self.shape.sessions.is_some()
             || self.shape.run_time.is_some();
         if self.results.outcome.resume.is_some() && (asked || shaped) {
-            return Err(Error::usage(
+            return Err(usage!(
                 "a resumed run has its original options",
-                "give --resume without options of load and work, or start another run",
+                "give --resume without options of load and work, or start another run"
             ));
         }
         if self.shape.rate.is_some() && self.work.has_pauses() {

@@ -10,7 +10,7 @@ use rigel_database::Access;
 use rigel_model::files;
 use rigel_model::{
     self as model, Bytes, Dbms, Error, MIB, Nanos, Ratio, ReadWay, Redo, SqlWork, Tables, Think,
-    in_line,
+    in_line, usage,
 };
 use std::path::PathBuf;
 
@@ -147,14 +147,15 @@ impl WorkArgs {
             return Ok(None);
         };
         let text = files::read_text(path, files::HAND_WRITTEN_MAX).map_err(|error| {
-            Error::usage(
-                format!("'{}' cannot be read: {error}", path.display()),
+            usage!(
+                "'{path}' cannot be read: {error}",
                 "give a slob.conf or a pgio.conf",
+                path = path.display()
             )
         })?;
         let in_file = |error: Error| match error {
             Error::Usage { what, hint } => {
-                Error::usage(format!("{}: {what}", path.display()), hint)
+                usage!("{path}: {what}", hint, path = path.display())
             }
             failed @ Error::Failed { .. } => failed,
         };
@@ -194,9 +195,9 @@ pub(super) fn refuse_raw(args: &MeasuringArgs, own: &[Raw<'_>], url: &str) -> Re
         ),
     ];
     match own.iter().chain(&shared).find(|(_, given, _)| *given) {
-        Some((option, _, instead)) => Err(Error::usage(
-            format!("{option} is for files and devices, and '{url}' is a database"),
-            format!("leave it out; a database has {instead} instead"),
+        Some((option, _, instead)) => Err(usage!(
+            "{option} is for files and devices, and '{url}' is a database",
+            "leave it out; a database has {instead} instead"
         )),
         None => Ok(()),
     }
@@ -243,9 +244,9 @@ impl WorkArgs {
 
 /// Offered operations wait for a session that pauses.
 pub(super) fn rate_with_pauses() -> Error {
-    Error::usage(
+    usage!(
         "--rate and --think exclude each other: a pause would count as response time",
-        "leave one of them out",
+        "leave one of them out"
     )
 }
 
@@ -358,10 +359,10 @@ impl TablesArgs {
             .zip(sizes(&asked).into_iter().zip(sizes(stated)))
         {
             if let Some(wanted) = asked.filter(|wanted| *wanted != loaded) {
-                return Err(Error::usage(
-                    format!("{wanted} {name} are requested, but {loaded} are loaded"),
+                return Err(usage!(
+                    "{wanted} {name} are requested, but {loaded} are loaded",
                     "leave the option out, or create the tables again: rigel sql drop, then rigel \
-                     sql load",
+                     sql load"
                 ));
             }
             if let Some(wanted) = stated.filter(|wanted| asked.is_none() && *wanted != loaded) {
@@ -401,9 +402,10 @@ pub(super) fn tables_in_blocks(settings: &Settings, block: u32) -> Result<Tables
         ("--scan-table", tables.scan_blocks, 1),
     ] {
         if blocks < least {
-            return Err(Error::usage(
-                format!("{option} is {blocks} blocks of {}", Bytes(block.into())),
-                format!("give at least {least}: blocks, or bytes such as 1GiB"),
+            return Err(usage!(
+                "{option} is {blocks} blocks of {block}",
+                "give at least {least}: blocks, or bytes such as 1GiB",
+                block = Bytes(block.into())
             ));
         }
     }
@@ -416,9 +418,9 @@ fn scale(option: &str, text: &str) -> Result<TableSize, Error> {
         return Ok(TableSize::Blocks(blocks));
     }
     let wrong = |_| {
-        Error::usage(
-            format!("{option} '{text}' is not a size"),
-            "give a number of blocks, such as 131072, or bytes, such as 1GiB",
+        usage!(
+            "{option} '{text}' is not a size",
+            "give a number of blocks, such as 131072, or bytes, such as 1GiB"
         )
     };
     text.parse().map(TableSize::Bytes).map_err(wrong)
@@ -437,9 +439,9 @@ fn hot_spot(text: &str) -> Result<HotSpotSetting, Error> {
         })
     };
     parts().ok_or_else(|| {
-        Error::usage(
-            format!("--hot-spot '{text}' is not a hot spot"),
-            "write OFFSET+SIZE/N, such as 16MiB+8MiB/3 for every third operation",
+        usage!(
+            "--hot-spot '{text}' is not a hot spot",
+            "write OFFSET+SIZE/N, such as 16MiB+8MiB/3 for every third operation"
         )
     })
 }
@@ -458,9 +460,9 @@ fn think(text: &str) -> Result<Think, Error> {
         (think.least <= think.most).then_some(think)
     };
     parts().ok_or_else(|| {
-        Error::usage(
-            format!("--think '{text}' is not a pause"),
-            "write MIN..MAX/N, such as 100ms..500ms/10 for a pause after every tenth operation",
+        usage!(
+            "--think '{text}' is not a pause",
+            "write MIN..MAX/N, such as 100ms..500ms/10 for a pause after every tenth operation"
         )
     })
 }

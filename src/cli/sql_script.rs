@@ -6,7 +6,7 @@ use super::sql_args::{self, TablesArgs, WorkArgs};
 use crate::script::{ScriptFile, calibrate_io, oracle};
 use clap::{Args, Subcommand};
 use rigel_model::files::Directory;
-use rigel_model::{Bytes, Error, Nanos};
+use rigel_model::{Bytes, Error, Nanos, failed, usage};
 use rustix::fs::Mode;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -95,22 +95,22 @@ pub(super) fn run(args: &ScriptArgs) -> Result<u8, Error> {
 
 fn for_oracle(args: &OracleArgs) -> Result<u8, Error> {
     if args.work.statement_timeout().is_some() {
-        return Err(Error::usage(
+        return Err(usage!(
             "--statement-timeout is for servers that Rigel reaches itself",
-            "leave it out; a DBA can limit the sessions by a resource plan",
+            "leave it out; a DBA can limit the sessions by a resource plan"
         ));
     }
     let settings = args.tables.or(args.work.settings()?)?;
     if settings.way.is_some() {
-        return Err(Error::usage(
+        return Err(usage!(
             "--prefetch is for PostgreSQL",
-            "leave it out: Oracle itself decides to read ahead by index (db file parallel read)",
+            "leave it out: Oracle itself decides to read ahead by index (db file parallel read)"
         ));
     }
     if settings.pipeline.is_some_and(|pipeline| pipeline > 1) {
-        return Err(Error::usage(
+        return Err(usage!(
             "--pipeline is for PostgreSQL",
-            "leave it out: the loop runs in the server, where nothing is in flight",
+            "leave it out: the loop runs in the server, where nothing is in flight"
         ));
     }
     let request = args.request(settings)?;
@@ -149,9 +149,9 @@ impl OracleArgs {
             .or(settings.run_time)
             .unwrap_or(Nanos::from_secs(60));
         if run_time < Nanos::from_secs(1) {
-            return Err(Error::usage(
-                format!("a run of {run_time} is too short for figures of the server"),
-                "give at least 1s",
+            return Err(usage!(
+                "a run of {run_time} is too short for figures of the server",
+                "give at least 1s"
             ));
         }
         Ok(oracle::OracleScriptRequest {
@@ -176,7 +176,7 @@ fn write(path: &Path, files: &[ScriptFile]) -> Result<(), Error> {
         } else {
             "give a new directory in one that you may write to"
         };
-        Error::usage(format!("cannot make '{}': {error}", path.display()), hint)
+        usage!("cannot make '{path}': {error}", hint, path = path.display())
     };
     let name = path
         .file_name()
@@ -189,9 +189,10 @@ fn write(path: &Path, files: &[ScriptFile]) -> Result<(), Error> {
         made.create(file.name)
             .and_then(|mut open| open.write_all(file.text.as_bytes()))
             .map_err(|error| {
-                Error::failed(
-                    format!("cannot write '{}': {error}", path.join(file.name).display()),
+                failed!(
+                    "cannot write '{path}': {error}",
                     "remove the directory and try again",
+                    path = path.join(file.name).display()
                 )
             })?;
     }

@@ -1,7 +1,7 @@
 //! The request to stop, by a signal.
 
 use rigel_device::{bounded, clock, rights};
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -35,7 +35,7 @@ pub(super) fn leave_second_signal() {
 /// A flag that the signals set from now on.
 fn listen() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
-    let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
+    let failed = |error| failed!("cannot listen for signals: {error}", "");
     // The program sets the first flag itself when another rank stopped. The Ctrl-C that stopped that
     // rank may still be on its way to this one, where it is the first.
     let signalled = Arc::new(AtomicBool::new(false));

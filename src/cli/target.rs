@@ -4,7 +4,7 @@
 use rigel_database::access::{has_scheme, shown};
 use rigel_device::bounded;
 use rigel_device::engine::opened::Opened;
-use rigel_model::{Bytes, Error, GIB, Layout, SimSpec, Target};
+use rigel_model::{Bytes, Error, GIB, Layout, SimSpec, Target, usage};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -31,13 +31,11 @@ impl GivenTargets<'_> {
             return Ok(None);
         };
         if self.targets.len() > 1 {
-            return Err(Error::usage(
-                format!(
-                    "{}{} is given together with another target",
-                    self.option,
-                    name.display()
-                ),
+            return Err(usage!(
+                "{option}{name} is given together with another target",
                 "a model of a device must be the only target",
+                option = self.option,
+                name = name.display()
             ));
         }
         model.map(Some)
@@ -54,9 +52,10 @@ impl GivenTargets<'_> {
         );
         let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
         if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
-            return Err(Error::usage(
-                format!("{option}{} is given twice", twice.display()),
+            return Err(usage!(
+                "{option}{twice} is given twice",
                 "give every target once",
+                twice = twice.display()
             ));
         }
         if let Some(url) = self
@@ -72,13 +71,11 @@ impl GivenTargets<'_> {
                 members,
                 layout: Layout::Concat,
             }),
-            Some(directory) if members.len() > 1 => Err(Error::usage(
-                format!(
-                    "{option}{} is a directory, and another target is given with it",
-                    directory.display()
-                ),
+            Some(directory) if members.len() > 1 => Err(usage!(
+                "{option}{directory} is a directory, and another target is given with it",
                 "give only the directory, in which a scratch file is made; or only files and \
                  devices",
+                directory = directory.display()
             )),
             Some(directory) => Ok(Target::Scratch {
                 directory: directory.clone(),
@@ -95,9 +92,9 @@ impl GivenTargets<'_> {
                 bytes: Some(Bytes(0)),
                 ..
             } => {
-                return Err(Error::usage(
+                return Err(usage!(
                     "--scratch-size 0 leaves nothing to measure",
-                    "give a size such as 4GiB",
+                    "give a size such as 4GiB"
                 ));
             }
             Target::Scratch { .. } => return Ok(()),
@@ -108,17 +105,17 @@ impl GivenTargets<'_> {
         if let Target::Paths { members, .. } = target
             && let Some(missing) = members.iter().find(|path| !path.exists())
         {
-            return Err(Error::usage(
-                format!("'{}' does not exist", missing.display()),
-                format!(
-                    "give an existing directory, in which a scratch file is made: {}DIR",
-                    self.option
-                ),
+            return Err(usage!(
+                "'{missing}' does not exist",
+                "give an existing directory, in which a scratch file is made: {option}DIR",
+                missing = missing.display(),
+                option = self.option
             ));
         }
-        Err(Error::usage(
-            format!("{option} is for a scratch file, and '{target}' has none"),
-            format!("give a directory: {}DIR", self.option),
+        Err(usage!(
+            "{option} is for a scratch file, and '{target}' has none",
+            "give a directory: {prefix}DIR",
+            prefix = self.option
         ))
     }
 }
@@ -161,9 +158,10 @@ pub(super) fn check_members(target: &Target) -> Result<(), Error> {
 
 /// The error for a URL where only files and devices are allowed.
 pub(super) fn is_url(text: &str) -> Error {
-    Error::usage(
-        format!("{} is a URL, not a file or device", shown(text)),
+    usage!(
+        "{text} is a URL, not a file or device",
         "give files and devices, or a directory; use rigel sql, curve or soak for databases",
+        text = shown(text)
     )
 }
 
@@ -185,9 +183,9 @@ fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
         size.parse::<Bytes>()
     };
     let named = |_| {
-        Error::usage(
-            format!("'{size}' in '{text}' is not a size"),
-            "write it as null:4GiB, or just null:",
+        usage!(
+            "'{size}' in '{text}' is not a size",
+            "write it as null:4GiB, or just null:"
         )
     };
     Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))

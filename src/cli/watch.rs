@@ -27,7 +27,7 @@ use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::{
     Bytes, Error, FileKind, Finding, FindingName, Layout, Nanos, RunOptions, Target, TargetFacts,
-    VolumeMember, spoken,
+    VolumeMember, spoken, usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::{Verb as _, calibrate};
@@ -93,9 +93,9 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
         "start one process for each host, with --alone",
     )?;
     if args.outcome.seed.is_some() {
-        return Err(Error::usage(
+        return Err(usage!(
             "--seed is given, and a watch makes no random choices",
-            "leave it out",
+            "leave it out"
         ));
     }
     let stop = stop_flag()?;
@@ -132,7 +132,7 @@ fn observe_all(
     let request = &header
         .invocation
         .asked::<WatchRequest>("watch")
-        .ok_or_else(|| Error::usage("this run is not a watch", "rigel report reads any run"))?;
+        .ok_or_else(|| usage!("this run is not a watch", "rigel report reads any run"))?;
     let last = request.intervals().unwrap_or(u32::MAX);
     let metrics = WatchMetrics::of(&args.outcome, header, request)?;
     let mut progress = Progress::new(
@@ -222,9 +222,10 @@ fn resume(
     let header = so_far.header;
     let verb = rigel_verbs::of(&header)?;
     let request = verb.downcast_ref::<WatchRequest>().ok_or_else(|| {
-        Error::usage(
-            format!("this run was made by rigel {}", verb.command()),
+        usage!(
+            "this run was made by rigel {command}",
             "resume it with the verb that started it",
+            command = verb.command()
         )
     })?;
     let gone = clock::gone_since(header.started.parse()?);
@@ -235,12 +236,11 @@ fn resume(
     for disk in &request.disks {
         let (now, _) = disks_below(Path::new(&disk.named))?;
         if !now.contains(disk) {
-            return Err(Error::usage(
-                format!(
-                    "this run cannot be resumed: '{}' was on {} and is elsewhere now",
-                    disk.named, disk.name
-                ),
+            return Err(usage!(
+                "this run cannot be resumed: '{named}' was on {name} and is elsewhere now",
                 "start another watch",
+                named = disk.named,
+                name = disk.name
             ));
         }
     }
@@ -266,11 +266,9 @@ fn observed_alike(before: &str, now: &str) -> Result<(), Error> {
     if before == now {
         return Ok(());
     }
-    Err(Error::usage(
-        format!(
-            "this run cannot be resumed: its disks were observed by {before}, and would be by {now}"
-        ),
-        "resume it with the rights that it began with (tracing needs root), or start another watch",
+    Err(usage!(
+        "this run cannot be resumed: its disks were observed by {before}, and would be by {now}",
+        "resume it with the rights that it began with (tracing needs root), or start another watch"
     ))
 }
 
@@ -310,26 +308,25 @@ impl WatchArgs {
             findings.extend(more);
         }
         if disks.is_empty() && urls.is_empty() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "nothing to watch is given",
                 "give a directory, a device or the URL of a database, such as rigel watch \
-                 /var/lib/postgresql",
+                 /var/lib/postgresql"
             ));
         }
         if !(EVERY_MIN..=EVERY_MAX).contains(&self.every) {
-            return Err(Error::usage(
-                format!("--every {} is no length of an interval", self.every.exact()),
+            return Err(usage!(
+                "--every {every} is no length of an interval",
                 "give 1s to 24h, such as 10s",
+                every = self.every.exact()
             ));
         }
         if let Some(lasting) = self.lasting.filter(|lasting| *lasting < self.every) {
-            return Err(Error::usage(
-                format!(
-                    "--for {} ends before the first interval of {}",
-                    lasting.exact(),
-                    self.every.exact()
-                ),
+            return Err(usage!(
+                "--for {lasting} ends before the first interval of {every}",
                 "give a longer --for, such as 1h, or a shorter --every",
+                lasting = lasting.exact(),
+                every = self.every.exact()
             ));
         }
         let block = self
@@ -369,9 +366,9 @@ impl WatchArgs {
             let status = rights::in_thread_that_connects(|| ServerStatus::connect(&access))?;
             let name = access.servers[0].to_string();
             if servers.iter().any(|(known, ..)| *known == name) {
-                return Err(Error::usage(
-                    format!("'{name}' is given twice"),
-                    "give every database once",
+                return Err(usage!(
+                    "'{name}' is given twice",
+                    "give every database once"
                 ));
             }
             servers.push((name, access, status));
@@ -384,9 +381,10 @@ impl WatchArgs {
 fn serves(path: &Path) -> Result<StorageServes, Error> {
     let run = rigel_verbs::read(path)?;
     let Some(found) = calibrate::results(&run) else {
-        return Err(Error::usage(
-            format!("--against '{}' is not a calibration", path.display()),
+        return Err(usage!(
+            "--against '{path}' is not a calibration",
             "run rigel calibrate TARGET, and give the directory of that run",
+            path = path.display()
         ));
     };
     let members = &run.header.facts.members;

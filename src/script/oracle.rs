@@ -4,7 +4,7 @@
 //! of rows, and waits for its commit. docs/methods/slob.md describes the method.
 
 use super::{ScriptFile, fill};
-use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, Redo, SqlWork, Think};
+use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, Redo, SqlWork, Think, usage};
 use std::fmt::Write;
 
 /// Rows that are loaded and noted in one transaction.
@@ -141,55 +141,52 @@ impl OracleScriptRequest {
     pub fn check(&self) -> Result<(), Error> {
         let tables = self.work.tables;
         if tables.schemas > TABLES_MAX {
-            return Err(Error::usage(
-                format!("{} tables are too many for Oracle's files", tables.schemas),
-                format!("give at most {TABLES_MAX}: -s is a number of tables, all of one user"),
+            return Err(usage!(
+                "{schemas} tables are too many for Oracle's files",
+                "give at most {TABLES_MAX}: -s is a number of tables, all of one user",
+                schemas = tables.schemas
             ));
         }
         if tables.scale > ROWS_MAX || tables.scan_blocks > ROWS_MAX {
-            return Err(Error::usage(
-                format!(
-                    "a table of {} rows is too large",
-                    tables.scale.max(tables.scan_blocks)
-                ),
-                format!("give at most {ROWS_MAX} rows in a table, and more tables with -s"),
+            return Err(usage!(
+                "a table of {blocks} rows is too large",
+                "give at most {ROWS_MAX} rows in a table, and more tables with -s",
+                blocks = tables.scale.max(tables.scan_blocks)
             ));
         }
         if let Some(name) = self.tablespace.as_deref().filter(|name| !is_name(name)) {
-            return Err(Error::usage(
-                format!("--tablespace '{}' is not a plain name", name.escape_debug()),
+            return Err(usage!(
+                "--tablespace '{name}' is not a plain name",
                 "write letters, digits, _, $ and #, beginning with a letter, at most 30",
+                name = name.escape_debug()
             ));
         }
         let redo = self.redo();
         let over = |redo: Bytes| redo > self.max_redo;
         let raise = "raise --max-redo if the recovery area has room for it, or load less";
         if over(redo.load) {
-            return Err(Error::usage(
-                format!(
-                    "the load would write about {} of redo, and --max-redo is {}",
-                    redo.load, self.max_redo
-                ),
+            return Err(usage!(
+                "the load would write about {load} of redo, and --max-redo is {max_redo}",
                 raise,
+                load = redo.load,
+                max_redo = self.max_redo
             ));
         }
         if let Some(run) = redo.run.filter(|run| over(*run)) {
-            return Err(Error::usage(
-                format!(
-                    "a run would write about {run} of redo, and --max-redo is {}",
-                    self.max_redo
-                ),
-                "raise --max-redo if the recovery area has room for it, or give a smaller --work-loop",
+            return Err(usage!(
+                "a run would write about {run} of redo, and --max-redo is {max_redo}",
+                "raise --max-redo if the recovery area has room for it, or give a smaller \
+                 --work-loop",
+                max_redo = self.max_redo
             ));
         }
         let rows = u64::from(self.work.update_rows);
         if self.work.updates != Ratio::ZERO && self.updated_rows_max() < rows {
-            return Err(Error::usage(
-                format!(
-                    "--max-redo {} is less than one update of each of {} sessions",
-                    self.max_redo, self.sessions
-                ),
+            return Err(usage!(
+                "--max-redo {max_redo} is less than one update of each of {sessions} sessions",
                 raise,
+                max_redo = self.max_redo,
+                sessions = self.sessions
             ));
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! never shows a password: not in a URL, in debug output, or in the journal.
 
 use rigel_model::files;
-use rigel_model::{Dbms, Error, Finding, FindingName, decoded};
+use rigel_model::{Dbms, Error, Finding, FindingName, decoded, usage};
 use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -146,10 +146,10 @@ impl AuthMethods {
         // Known to libpq, and not supported here.
         const OTHERS: [&str; 3] = ["gss", "sspi", "oauth"];
         let wrong = |what: &str| {
-            Error::usage(
-                format!("require_auth {what}"),
+            usage!(
+                "require_auth {what}",
                 "give password, md5, scram-sha-256 or none, with a comma between them; or each \
-                 with a ! before it, which accepts all others",
+                 with a ! before it, which accepts all others"
             )
         };
         let is_negated = text.trim_start().starts_with('!');
@@ -225,9 +225,10 @@ impl Address {
     /// read.
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let (dbms, rest) = dbms_of(url).ok_or_else(|| {
-            Error::usage(
-                format!("'{}' is not the URL of a database", shown(url)),
+            usage!(
+                "'{url}' is not the URL of a database",
                 USAGE,
+                url = shown(url)
             )
         })?;
         // Errors do not repeat the text: a misplaced part may belong to a password.
@@ -241,7 +242,7 @@ impl Address {
         } else {
             format!("{}://{host}", dbms.name()).into()
         };
-        let wrong = |what: &str| Error::usage(format!("the URL '{named}' {what}"), USAGE);
+        let wrong = |what: &str| usage!("the URL '{named}' {what}", USAGE);
         // Use the last `@`: a password may contain an `@`, and characters that start other parts of
         // a URL.
         let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
@@ -251,12 +252,10 @@ impl Address {
         let user = plain(name)?;
         let names_password = |part: &str| part.to_ascii_lowercase().starts_with("password=");
         if user.contains(':') || query.split('&').any(names_password) {
-            return Err(Error::usage(
-                format!(
-                    "the URL '{}' contains a password, which every user of this machine can read",
-                    shown(url)
-                ),
+            return Err(usage!(
+                "the URL '{url}' contains a password, which every user of this machine can read",
                 "remove it, and use PGPASSWORD, MYSQL_PWD or --password-file",
+                url = shown(url)
             ));
         }
         if name.contains(['/', '?', '#']) {
@@ -316,9 +315,9 @@ impl Address {
     fn protect(&mut self, trust: Trust) -> Result<(), Error> {
         match (trust.is_system, trust.mode) {
             (true, Some(mode)) if mode != Tls::VerifyFull => {
-                return Err(Error::usage(
+                return Err(usage!(
                     "sslrootcert=system has an sslmode that does not check the server's name",
-                    "use sslmode=verify-full, or name the file of your own authority",
+                    "use sslmode=verify-full, or name the file of your own authority"
                 ));
             }
             (true, _) => self.tls = Tls::VerifyFull,
@@ -361,9 +360,8 @@ impl Address {
             "host" | "socket" => self.host = value.into(),
             "port" => {
                 let number = value.parse().ok().filter(|port| *port > 0);
-                self.port = number.ok_or_else(|| {
-                    Error::usage("port= in a URL is not a port", "give 1 to 65535")
-                })?;
+                self.port = number
+                    .ok_or_else(|| usage!("port= in a URL is not a port", "give 1 to 65535"))?;
             }
             "user" => self.user = value.into(),
             "dbname" => self.database = value.into(),
@@ -375,9 +373,9 @@ impl Address {
                     "verify-ca" | "verify_ca" => Tls::VerifyCa,
                     "verify-full" | "verify_identity" => Tls::VerifyFull,
                     _ => {
-                        return Err(Error::usage(
-                            format!("'{value}' is not an sslmode"),
-                            "give disable, prefer, require, verify-ca or verify-full",
+                        return Err(usage!(
+                            "'{value}' is not an sslmode",
+                            "give disable, prefer, require, verify-ca or verify-full"
                         ));
                     }
                 });
@@ -393,9 +391,9 @@ impl Address {
                     "prefer" => Binding::Prefer,
                     "require" => Binding::Require,
                     _ => {
-                        return Err(Error::usage(
+                        return Err(usage!(
                             "channel_binding has an unknown value",
-                            "give disable, prefer or require",
+                            "give disable, prefer or require"
                         ));
                     }
                 }
@@ -615,11 +613,11 @@ impl Access {
             .collect::<Result<Vec<_>, Error>>()?;
         let first = servers
             .first()
-            .ok_or_else(|| Error::usage("no database is given", USAGE))?;
+            .ok_or_else(|| usage!("no database is given", USAGE))?;
         if let Some(other) = servers.iter().find(|other| other.dbms != first.dbms) {
-            return Err(Error::usage(
-                format!("'{first}' and '{other}' are different kinds of database"),
-                "measure them separately, and compare the runs",
+            return Err(usage!(
+                "'{first}' and '{other}' are different kinds of database",
+                "measure them separately, and compare the runs"
             ));
         }
         // A unique name, so that two runs on one server can be distinguished. Processes in

@@ -7,7 +7,7 @@
 use super::loading::{LoadEvent, LoadListen};
 use super::tables::in_words;
 use crate::access::Address;
-use rigel_model::{Error, Tables, shell_word};
+use rigel_model::{Error, Tables, failed, shell_word, usage};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -148,13 +148,11 @@ impl<'a> Loading<'a> {
             return Err(error);
         }
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::failed(
-                format!(
-                    "the load was stopped after {} of {} rows",
-                    self.done.load(Ordering::Relaxed),
-                    self.rows
-                ),
+            return Err(failed!(
+                "the load was stopped after {done} of {rows} rows",
                 "the same command resumes it; rigel sql drop removes the tables",
+                done = self.done.load(Ordering::Relaxed),
+                rows = self.rows
             ));
         }
         Ok(())
@@ -194,16 +192,12 @@ pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) ->
     if found == wanted {
         return Ok(());
     }
-    Err(Error::usage(
-        format!(
-            "'{address}' has {}, but {} are to be loaded",
-            in_words(found),
-            in_words(wanted)
-        ),
-        format!(
-            "use the existing tables, or remove them first: rigel sql drop {}",
-            shell_word(&address.to_string())
-        ),
+    Err(usage!(
+        "'{address}' has {found}, but {wanted} are to be loaded",
+        "use the existing tables, or remove them first: rigel sql drop {word}",
+        found = in_words(found),
+        wanted = in_words(wanted),
+        word = shell_word(&address.to_string())
     ))
 }
 
@@ -220,12 +214,10 @@ pub(super) fn refuse_ordered(
         return Ok(worst);
     }
     if correlation.abs() > CORRELATION_MAX {
-        return Err(Error::failed(
-            format!("'{address}' has ordered keys in {name}: correlation {correlation:.3}"),
-            format!(
-                "remove the tables and load again: rigel sql drop {}",
-                shell_word(&address.to_string())
-            ),
+        return Err(failed!(
+            "'{address}' has ordered keys in {name}: correlation {correlation:.3}",
+            "remove the tables and load again: rigel sql drop {word}",
+            word = shell_word(&address.to_string())
         ));
     }
     Ok(if correlation.abs() > worst.abs() {
@@ -296,13 +288,10 @@ mod tests {
         let tried = AtomicUsize::new(0);
         let fail = |(): &mut (), _: &Chunk| {
             tried.fetch_add(1, Ordering::Relaxed);
-            Err(Error::failed("full", ""))
+            Err(failed!("full", ""))
         };
         let loading = Loading::new(TABLES, &all, &stop, &|_| ());
-        assert_eq!(
-            loading.run(1, || Ok(()), fail),
-            Err(Error::failed("full", ""))
-        );
+        assert_eq!(loading.run(1, || Ok(()), fail), Err(failed!("full", "")));
         assert_eq!(tried.into_inner(), 1);
 
         stop.store(true, Ordering::Relaxed);

@@ -28,7 +28,7 @@ use self::mysql::Mysql;
 use self::postgres::Postgres;
 use access::PASSWORD_HINT;
 use rigel_device::engine::Engine;
-use rigel_model::{Dbms, Error, Finding, Nanos, ServerFacts, SqlWork, Tables};
+use rigel_model::{Dbms, Error, Finding, Nanos, ServerFacts, SqlWork, Tables, usage};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -53,9 +53,9 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
 pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres::files(access, tables),
-        Dbms::Mysql => Err(Error::usage(
+        Dbms::Mysql => Err(usage!(
             "the files of a MySQL table cannot be located",
-            "give a PostgreSQL server",
+            "give a PostgreSQL server"
         )),
     }
 }

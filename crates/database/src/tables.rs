@@ -2,7 +2,7 @@
 //! of their size.
 
 use super::access::Address;
-use rigel_model::{Error, Tables, shell_word};
+use rigel_model::{Error, Tables, shell_word, usage};
 use std::collections::BTreeMap;
 
 /// Schema (or table prefix) of all our objects in a database.
@@ -46,21 +46,17 @@ pub(super) fn refuse_other_tables(
 ) -> Result<(), Error> {
     match found {
         Some(found) if found == wanted => Ok(()),
-        Some(found) => Err(Error::usage(
-            format!(
-                "'{address}' has {}, but {} are expected",
-                in_words(found),
-                in_words(wanted)
-            ),
+        Some(found) => Err(usage!(
+            "'{address}' has {found}, but {wanted} are expected",
             "give the existing size, or create the tables again: rigel sql drop, then rigel sql \
              load",
+            found = in_words(found),
+            wanted = in_words(wanted)
         )),
-        None => Err(Error::usage(
-            format!("'{address}' has no tables of rigel sql load, or not all of them"),
-            format!(
-                "create them: rigel sql load {}",
-                shell_word(&address.to_string())
-            ),
+        None => Err(usage!(
+            "'{address}' has no tables of rigel sql load, or not all of them",
+            "create them: rigel sql load {word}",
+            word = shell_word(&address.to_string())
         )),
     }
 }
@@ -80,9 +76,9 @@ impl<'a> DistinctServers<'a> {
     ) -> Result<(), Error> {
         let twin = instance.and_then(|instance| self.0.insert(instance, address));
         let Some(twin) = twin else { return Ok(()) };
-        Err(Error::usage(
-            format!("'{address}' is the same server as '{twin}': it would be counted twice"),
-            "give each server once; all sessions and ranks share it",
+        Err(usage!(
+            "'{address}' is the same server as '{twin}': it would be counted twice",
+            "give each server once; all sessions and ranks share it"
         ))
     }
 }

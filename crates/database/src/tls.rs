@@ -1,7 +1,7 @@
 //! TLS to a database: one provider, and libpq's five levels of trust.
 
 use super::access::{Address, Tls};
-use rigel_model::Error;
+use rigel_model::{Error, failed, usage};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
@@ -27,9 +27,9 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
         let roots = Arc::new(roots(address, &authorities)?);
         let full = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
         let inner = full.map_err(|error| {
-            Error::failed(
-                format!("the certificates of the authorities cannot be used: {error}"),
-                "check that the file of sslrootcert contains certificates in PEM format",
+            failed!(
+                "the certificates of the authorities cannot be used: {error}",
+                "check that the file of sslrootcert contains certificates in PEM format"
             )
         })?;
         Some(Trusted {
@@ -72,9 +72,10 @@ fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error
 }
 
 fn unusable(path: &Path, why: &str) -> Error {
-    Error::usage(
-        format!("sslrootcert '{}' cannot be used: {why}", path.display()),
+    usage!(
+        "sslrootcert '{path}' cannot be used: {why}",
         "give a file of certificates in PEM format",
+        path = path.display()
     )
 }
 
@@ -83,9 +84,9 @@ fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCer
     let Some(path) = &address.authorities else {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return if roots.is_empty() {
-            Err(Error::failed(
+            Err(failed!(
                 "this system has no certificates of authorities",
-                "install ca-certificates, or give a file of certificates with sslrootcert",
+                "install ca-certificates, or give a file of certificates with sslrootcert"
             ))
         } else {
             Ok(roots)

@@ -7,7 +7,7 @@
 //! everything that it does. So they are given up before anything is read, except by a verb that
 //! traces: it keeps those for tracing, and uses each only for the calls that need it.
 
-use rigel_model::Error;
+use rigel_model::{Error, failed};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, capability_is_in_ambient_set, set_capabilities,
     set_no_new_privs,
@@ -53,9 +53,9 @@ pub fn give_up_those_of_the_file(is_tracing: bool) -> Result<(), Error> {
         keep_unused(rights)
     };
     given_up().map_err(|error: io::Error| {
-        Error::failed(
-            format!("the rights of this program's file cannot be given up: {error}"),
-            "remove them (setcap -r), and run it as root where it needs rights",
+        failed!(
+            "the rights of this program's file cannot be given up: {error}",
+            "remove them (setcap -r), and run it as root where it needs rights"
         )
     })
 }
@@ -191,9 +191,9 @@ fn is_ambient(rights: CapabilitySet) -> bool {
 }
 
 fn refused(error: &io::Error) -> Error {
-    Error::failed(
-        format!("the rights of this process cannot be given up: {error}"),
-        "run it as a user that has only the rights to trace, or none",
+    failed!(
+        "the rights of this process cannot be given up: {error}",
+        "run it as a user that has only the rights to trace, or none"
     )
 }
 
@@ -239,7 +239,7 @@ mod tests {
         let kept = before.permitted & CapabilitySet::DAC_OVERRIDE;
         assert_eq!(of_thread.unwrap(), (kept, CapabilitySet::empty(), kept));
         assert_eq!(sets(), before);
-        let failed = in_thread_that_connects(|| Err::<(), _>(Error::failed("it failed", "")));
+        let failed = in_thread_that_connects(|| Err::<(), _>(failed!("it failed", "")));
         assert_eq!(failed.unwrap_err().what(), "it failed");
     }
 }

@@ -9,7 +9,7 @@ use super::shown::{Deliver, Show, Shown, Watch};
 use rigel_device::bounded;
 use rigel_device::engine::Engine;
 use rigel_model::record::{PointRecord, Window};
-use rigel_model::{Error, Point};
+use rigel_model::{Error, Point, failed};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -94,7 +94,7 @@ pub(super) fn drive(
         };
         thread::Builder::new()
             .spawn(drive)
-            .map_err(|error| Error::failed(format!("no thread could be started: {error}"), ""))?
+            .map_err(|error| failed!("no thread could be started: {error}", ""))?
     };
     loop {
         match messages.recv_timeout(LOOK) {

@@ -3,9 +3,9 @@
 
 use super::listing;
 use super::source::Source;
-use rigel_model::Error;
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{ClaimedCalibration, Figures};
+use rigel_model::{Error, failed, usage};
 
 /// First fields of every line of interest.
 const MARK: &str = "RIGEL|calibrate_io|";
@@ -113,16 +113,17 @@ fn spool(source: Source) -> Result<Claims, Error> {
         claim.asked_latency_ms = asked;
     }
     if let Some(error) = error {
-        return Err(Error::failed(
-            format!("'{name}' has an error of the database: {}", error.trim()),
-            "remove the cause and run calibrate_io.sql again; ORA-01031: connect as SYSDBA; ORA-65040: \
-             connect to the root; ORA-56708: data files without asynchronous I/O",
+        return Err(failed!(
+            "'{name}' has an error of the database: {error}",
+            "remove the cause and run calibrate_io.sql again; ORA-01031: connect as SYSDBA; \
+             ORA-65040: connect to the root; ORA-56708: data files without asynchronous I/O",
+            error = error.trim()
         ));
     }
     if claims.is_empty() || !is_whole {
-        return Err(Error::failed(
-            format!("'{name}' is cut short: calibrate_io.sql did not come to its end"),
-            "give the whole output; the procedure takes 4 to 9 minutes",
+        return Err(failed!(
+            "'{name}' is cut short: calibrate_io.sql did not come to its end",
+            "give the whole output; the procedure takes 4 to 9 minutes"
         ));
     }
     Ok((claims, told))
@@ -151,12 +152,10 @@ fn row(source: Source) -> Result<Vec<ClaimedCalibration>, Error> {
         .filter(|claim| claim.max_iops.is_some())
         .collect();
     if claims.is_empty() {
-        return Err(Error::usage(
-            format!(
-                "'{}' has the heads of DBA_RSRC_IO_CALIBRATE and no row with a MAX_IOPS",
-                source.name
-            ),
+        return Err(usage!(
+            "'{name}' has the heads of DBA_RSRC_IO_CALIBRATE and no row with a MAX_IOPS",
             "paste the heads, the line of dashes and the row",
+            name = source.name
         ));
     }
     Ok(claims)

@@ -11,7 +11,7 @@ use rigel_model::record::imported::{
     Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad, is_countable,
 };
 use rigel_model::record::{Histogram, Imported};
-use rigel_model::{Error, Moment};
+use rigel_model::{Error, Moment, failed};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,9 +125,10 @@ pub fn read(source: Source) -> Result<Imported, Error> {
 }
 
 fn wrong(source: Source, why: &str) -> Error {
-    Error::failed(
-        format!("'{}' is not fio's JSON: {why}", source.name),
+    failed!(
+        "'{name}' is not fio's JSON: {why}",
         "write it with --output-format=json+",
+        name = source.name
     )
 }
 
@@ -137,12 +138,10 @@ fn version<'a>(source: Source, whole: &'a Value) -> Result<&'a str, Error> {
         .and_then(Value::as_str)
         .ok_or_else(|| wrong(source, "it contains no fio version"))?;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
-        return Err(Error::failed(
-            format!(
-                "'{}' was written by {version}, and before fio 3.0 times had another unit",
-                source.name
-            ),
+        return Err(failed!(
+            "'{name}' was written by {version}, and before fio 3.0 times had another unit",
             "measure again with fio 3",
+            name = source.name
         ));
     }
     Ok(version.trim_start_matches("fio-"))

@@ -11,7 +11,7 @@ use super::limits::LOG_LINES_MAX;
 use super::source::{Source, damaged, file_name, refuse_empty, shortened};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
-use rigel_model::{Error, Moment};
+use rigel_model::{Error, Moment, failed, usage};
 use std::collections::BTreeMap;
 
 const HINT: &str = "give fio's logs as it wrote them, such as NAME_iops.1.log and NAME_clat.1.log";
@@ -147,22 +147,18 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
     for source in sources {
         lines += source.text.bytes().filter(|byte| *byte == b'\n').count();
         if lines > LOG_LINES_MAX {
-            return Err(Error::usage(
-                format!(
-                    "'{}' and the logs before it have {lines} lines together, and the limit is \
-                     {LOG_LINES_MAX}",
-                    file_name(source.name)
-                ),
+            return Err(usage!(
+                "'{name}' and the logs before it have {lines} lines together, and the limit is \
+                 {LOG_LINES_MAX}",
                 "log averages, with fio's log_avg_msec, or import fewer at once",
+                name = file_name(source.name)
             ));
         }
         let (kind, prefix) = kind(source.name).ok_or_else(|| {
-            Error::failed(
-                format!(
-                    "the name '{}' does not say what was logged",
-                    file_name(source.name)
-                ),
+            failed!(
+                "the name '{name}' does not say what was logged",
                 HINT,
+                name = file_name(source.name)
             )
         })?;
         let place = runs.iter().position(|run| run.prefix == prefix);
@@ -450,12 +446,10 @@ fn steps(name: &str, logs: &[ProcessLog], usual: Option<u64>) -> Result<Steps, E
     // Intervals without I/O have no line, but not for most of the time.
     let lines = times().count() as u64;
     if steps.count() > lines.saturating_mul(10).saturating_add(10_000) {
-        return Err(Error::failed(
-            format!(
-                "'{name}' has {lines} lines from {first} ms to {last} ms: its times cannot be \
-                 those of one run"
-            ),
-            HINT,
+        return Err(failed!(
+            "'{name}' has {lines} lines from {first} ms to {last} ms: its times cannot be those of \
+             one run",
+            HINT
         ));
     }
     Ok(steps)

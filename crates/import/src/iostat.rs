@@ -11,7 +11,7 @@ use super::source::{Source, damaged, number, refuse_empty};
 use super::time::{Order, manner, moment};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
-use rigel_model::{Error, Moment};
+use rigel_model::{Error, Moment, failed, usage};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -84,9 +84,9 @@ impl IostatContents {
         value: f64,
     ) -> Result<(), Error> {
         let refused = |what: &str, most: usize| {
-            Err(Error::usage(
-                format!("'{name}' has more than {most} {what}, the limit of a file of iostat"),
-                "give parts of it, of fewer days or devices each",
+            Err(usage!(
+                "'{name}' has more than {most} {what}, the limit of a file of iostat",
+                "give parts of it, of fewer days or devices each"
             ))
         };
         let number = match self.numbers.get(device) {
@@ -154,9 +154,9 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         text(source)?
     };
     if contents.reports.is_empty() {
-        return Err(Error::failed(
-            format!("'{name}' contains no report of iostat -x"),
-            "record with iostat -x -t SECONDS, as text or with -o JSON",
+        return Err(failed!(
+            "'{name}' contains no report of iostat -x",
+            "record with iostat -x -t SECONDS, as text or with -o JSON"
         ));
     }
     let times: Vec<&str> = contents
@@ -197,12 +197,9 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let mut remarks = Remarks::default();
     let mut series = series(&contents, &moments, &mut remarks);
     if series.is_empty() && contents.reports.iter().all(|report| report.is_since_boot) {
-        return Err(Error::failed(
-            format!(
-                "'{name}' contains only the first report of a run, which covers the time since \
-                 boot"
-            ),
-            "record more than one: iostat -x -t 10 360",
+        return Err(failed!(
+            "'{name}' contains only the first report of a run, which covers the time since boot",
+            "record more than one: iostat -x -t 10 360"
         ));
     }
     remarks.refuse_all_left_out(name, &series)?;

@@ -25,7 +25,7 @@ pub mod time;
 use flate2::bufread::MultiGzDecoder;
 use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
-use rigel_model::{Error, escaped};
+use rigel_model::{Error, escaped, failed, usage};
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -102,9 +102,9 @@ pub fn text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     // In UTF-16, every other byte of ASCII text is zero.
     if is_wide || matches!(bytes[..], [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
-        return Err(Error::usage(
-            format!("'{name}' is UTF-16, and only UTF-8 is supported"),
-            "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+        return Err(usage!(
+            "'{name}' is UTF-16, and only UTF-8 is supported",
+            "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW"
         ));
     }
     // A text is not copied: it may have a gigabyte.
@@ -128,18 +128,16 @@ fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         .take(limits::REPORT_MAX.0 + 1)
         .read_to_end(&mut unpacked)
         .map_err(|error| {
-            Error::failed(
-                format!("'{name}' is a damaged gzip file: {error}"),
-                "check it with gzip -t, or give the file uncompressed",
+            failed!(
+                "'{name}' is a damaged gzip file: {error}",
+                "check it with gzip -t, or give the file uncompressed"
             )
         })?;
     if unpacked.len() as u64 > limits::REPORT_MAX.0 {
-        return Err(Error::usage(
-            format!(
-                "'{name}' has more than {} when uncompressed, the limit of a compressed file",
-                limits::REPORT_MAX
-            ),
+        return Err(usage!(
+            "'{name}' has more than {most} when uncompressed, the limit of a compressed file",
             "give files of one report each; a longer one uncompressed",
+            most = limits::REPORT_MAX
         ));
     }
     Ok(Some(unpacked))
@@ -225,9 +223,10 @@ pub fn read(
 pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
     let text = source.text;
     if text.trim().is_empty() {
-        return Err(Error::usage(
-            format!("'{}' is empty", source.name),
+        return Err(usage!(
+            "'{name}' is empty",
             "give a file that contains results",
+            name = source.name
         ));
     }
     if spool::is_like(text) {
@@ -249,16 +248,14 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
     } else if awr::is_fragment(text) {
         Ok(ImportFormat::Awr)
     } else if let Some((what, hint)) = fio::not_read(text) {
-        Err(Error::usage(format!("'{}' is {what}", source.name), hint))
+        Err(usage!("'{name}' is {what}", hint, name = source.name))
     } else {
-        Err(Error::usage(
-            format!(
-                "'{}' has no known format: {}",
-                source.name,
-                table::why_not(text)
-            ),
+        Err(usage!(
+            "'{name}' has no known format: {text}",
             "`rigel import --help` lists what is read; for csv give --time and --value, for \
              details --format",
+            name = source.name,
+            text = table::why_not(text)
         ))
     }
 }

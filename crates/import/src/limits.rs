@@ -6,7 +6,7 @@
 use super::ruler::Ruler;
 use super::source::{Source, beginning};
 use rigel_model::record::Imported;
-use rigel_model::{Bytes, Error, MIB, drives_a_terminal};
+use rigel_model::{Bytes, Error, MIB, drives_a_terminal, usage};
 use std::io::{self, Write};
 
 /// Maximum length of a compressed file when uncompressed, and of a report of a database, whether it
@@ -61,13 +61,11 @@ impl KeptFigures {
             return Ok(());
         }
         let last = found.sources.last().map_or("", String::as_str);
-        Err(Error::usage(
-            format!(
-                "'{last}' and the files before it have figures of {} together, and the limit is \
-                 {KEPT_MAX}",
-                self.0
-            ),
+        Err(usage!(
+            "'{last}' and the files before it have figures of {count} together, and the limit is \
+             {KEPT_MAX}",
             IN_PARTS,
+            count = self.0
         ))
     }
 }
@@ -104,12 +102,10 @@ fn refuse_above_parsed_max(source: Source, bytes: u64, hint: &str) -> Result<(),
     if bytes <= PARSED_MAX {
         return Ok(());
     }
-    Err(Error::usage(
-        format!(
-            "'{}' would take about {bytes} of memory when parsed, and the limit is {PARSED_MAX}",
-            source.name
-        ),
+    Err(usage!(
+        "'{name}' would take about {bytes} of memory when parsed, and the limit is {PARSED_MAX}",
         hint,
+        name = source.name
     ))
 }
 
@@ -160,25 +156,21 @@ pub(super) fn refuse_controls(source: Source) -> Result<(), Error> {
     let drives = |c: &char| drives_a_terminal(*c) && !matches!(c, '\n' | '\t' | '\r');
     let controls = source.text.chars().filter(drives).count();
     if beginning(source.text, BINARY_BYTES).contains('\0') {
-        return Err(Error::usage(
-            format!(
-                "'{}' is not text: it begins with bytes of a program's own",
-                source.name
-            ),
+        return Err(usage!(
+            "'{name}' is not text: it begins with bytes of a program's own",
             AS_WRITTEN,
+            name = source.name
         ));
     }
     if controls <= source.text.len() / SHARE {
         return Ok(());
     }
-    Err(Error::usage(
-        format!(
-            "'{}' is not text: {controls} of its {} bytes are control characters, and the limit is \
-             a quarter",
-            source.name,
-            source.text.len()
-        ),
+    Err(usage!(
+        "'{name}' is not text: {controls} of its {count} bytes are control characters, and the \
+         limit is a quarter",
         AS_WRITTEN,
+        name = source.name,
+        count = source.text.len()
     ))
 }
 

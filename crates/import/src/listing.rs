@@ -8,10 +8,10 @@ use super::ruler::{LineCells, Ruler, expanded, unclear};
 use super::source::Source;
 use super::table;
 use super::time::{Order, moment};
-use rigel_model::Error;
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, ReportKind, WaitBucket, WaitHistogram};
 use rigel_model::record::imported::Figures;
+use rigel_model::{Error, failed, usage};
 use std::borrow::Cow;
 
 /// Names of columns that heads may be cut from.
@@ -141,14 +141,12 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Vec<Impor
         listing.unclear += other.unclear;
     }
     if !listing.is_interval() && *columns == table::Columns::default() {
-        return Err(Error::usage(
-            format!(
-                "'{}' is a listing, and its columns are neither times with physical reads nor a \
-                 histogram of waits: {}",
-                source.name,
-                listing.names.join(", ")
-            ),
+        return Err(usage!(
+            "'{name}' is a listing, and its columns are neither times with physical reads nor a \
+             histogram of waits: {names}",
             "name the columns with --time and --value",
+            name = source.name,
+            names = listing.names.join(", ")
         ));
     }
     let text = as_csv(&listing);
@@ -257,12 +255,10 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
             let start = gap.map_or(0, |gap| gap + 1);
             if let Some(mut known) = open.take() {
                 if gap.is_none() || start == between.len() {
-                    return Err(Error::usage(
-                        format!(
-                            "'{name}' line {}: another ruler: records are folded over two lines",
-                            at + 1
-                        ),
+                    return Err(usage!(
+                        "'{name}' line {line}: another ruler: records are folded over two lines",
                         "make the listing again after: set linesize 200",
+                        line = at + 1
                     ));
                 }
                 known.add(&between[..start]);
@@ -277,9 +273,9 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
         listings.push(known.listing);
     }
     if listings.is_empty() {
-        return Err(Error::usage(
-            format!("'{name}' has no ruler of dashes below the heads of columns"),
-            "paste the listing with its heads, as SQL*Plus prints it",
+        return Err(usage!(
+            "'{name}' has no ruler of dashes below the heads of columns",
+            "paste the listing with its heads, as SQL*Plus prints it"
         ));
     }
     Ok(listings)
@@ -507,9 +503,9 @@ fn histograms(name: &str, listing: &Listing) -> Result<Vec<Imported>, Error> {
         });
     }
     if all.is_empty() {
-        return Err(Error::failed(
-            format!("'{name}' is a listing of a histogram without rows"),
-            "paste the rows, too",
+        return Err(failed!(
+            "'{name}' is a listing of a histogram without rows",
+            "paste the rows, too"
         ));
     }
     Ok(all)

@@ -10,7 +10,7 @@ use super::orion_histogram::{self, HistogramRow};
 use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Figures, LoadPoint, ReportedLatency, ReportedLoad};
-use rigel_model::{Coordinates, Error};
+use rigel_model::{Coordinates, Error, failed};
 use std::collections::BTreeMap;
 
 /// Suffixes of the file names.
@@ -393,9 +393,10 @@ fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
         }
     }
     if !is_known {
-        return Err(Error::failed(
-            format!("'{}' is not a file of Orion's", part.name),
+        return Err(failed!(
+            "'{name}' is not a file of Orion's",
             HINT,
+            name = part.name
         ));
     }
     missing(part.text).map_or(Ok(()), |what| Err(part.cut(what)))

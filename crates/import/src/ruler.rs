@@ -3,7 +3,7 @@
 //! Input: the lines of a table. Output: cells, never a part of a number: a number that touches two
 //! columns and may belong to either is left out and counted.
 
-use rigel_model::{Bytes, Error};
+use rigel_model::{Bytes, Error, usage};
 use std::borrow::Cow;
 
 /// Columns of a table by the dashes of its ruler: where each begins, and the width of its dashes.
@@ -277,12 +277,10 @@ pub(super) fn expanded_text<'a>(
         wide += &expanded(line);
         wide.push('\n');
         if Bytes(wide.len() as u64) > most {
-            return Err(Error::usage(
-                format!(
-                    "'{name}' has more than {most} with its tabs as blanks, and the limit \
-                     of a report is {most}"
-                ),
-                "give files of one report each",
+            return Err(usage!(
+                "'{name}' has more than {most} with its tabs as blanks, and the limit of a report \
+                 is {most}",
+                "give files of one report each"
             ));
         }
     }

@@ -1,8 +1,8 @@
 //! Remarks about the samples of series: which are left out or doubtful, where the first of them is,
 //! and why.
 
-use rigel_model::Error;
 use rigel_model::record::imported::{Counted, ImportedSeries};
+use rigel_model::{Error, failed};
 
 /// A remark about some samples.
 #[derive(Debug)]
@@ -76,10 +76,11 @@ impl Remarks {
             return Ok(());
         }
         let notes: Vec<String> = self.notes().collect();
-        Err(Error::failed(
-            format!("'{name}' has no valid sample: {}", notes.join("; ")),
+        Err(failed!(
+            "'{name}' has no valid sample: {notes}",
             "check that the columns contain what their names say; for csv, select others with \
              --time, --value, --count and --seconds",
+            notes = notes.join("; ")
         ))
     }
 }

@@ -1,9 +1,9 @@
 //! A file to import, and what the parsers share: numbers, and errors that name the file and the
 //! line.
 
-use rigel_model::Error;
 use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
+use rigel_model::{Error, failed};
 
 /// A file and its text.
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +23,10 @@ pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Erro
         Figures::Claims(claims) => claims.is_empty(),
     };
     if is_empty {
-        return Err(Error::failed(
-            format!(
-                "'{name}' contains no figures, only the headings of {}",
-                found.tool
-            ),
+        return Err(failed!(
+            "'{name}' contains no figures, only the headings of {tool}",
             "check that the tool ran to its end and did some I/O",
+            tool = found.tool
         ));
     }
     Ok(found)
@@ -36,7 +34,7 @@ pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Erro
 
 /// The error for a damaged line in a file of a known format.
 pub(super) fn damaged(name: &str, line: usize, why: &str, hint: &str) -> Error {
-    Error::failed(format!("'{name}' line {line}: {why}"), hint)
+    failed!("'{name}' line {line}: {why}", hint)
 }
 
 /// Parses a number as tools write it, with a decimal comma if `comma` is set. Rejects `inf` and

@@ -12,7 +12,7 @@ use rigel_model::record::database::{
 use rigel_model::record::imported::Figures;
 use rigel_model::record::loop_record::{LoopOperations, LoopSession};
 use rigel_model::record::{Imported, LoopRecord};
-use rigel_model::{Error, Moment};
+use rigel_model::{Error, Moment, failed, usage};
 
 /// First field of every line of interest.
 const MARK: &str = "RIGEL|";
@@ -95,12 +95,10 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
         if spool.loops.run.is_empty() {
             spool.loops.run = (*run).to_string();
         } else if spool.loops.run != *run {
-            return Err(Error::usage(
-                format!(
-                    "'{name}' has lines of two runs, {} and {run}",
-                    spool.loops.run
-                ),
+            return Err(usage!(
+                "'{name}' has lines of two runs, {other} and {run}",
                 "give the spools of both runs as two files, as run.sh wrote them",
+                other = spool.loops.run
             ));
         }
         match *who {
@@ -153,12 +151,10 @@ impl Spool {
     fn driver(&mut self, name: &str, what: &str, values: &[&str]) -> Result<(), Error> {
         match what {
             "spool" if text(values, 0) != "1" => {
-                return Err(Error::usage(
-                    format!(
-                        "'{name}' is a spool of version {}, and this Rigel reads version 1",
-                        text(values, 0)
-                    ),
+                return Err(usage!(
+                    "'{name}' is a spool of version {word}, and this Rigel reads version 1",
                     "read it with the Rigel that wrote the files",
+                    word = text(values, 0)
                 ));
             }
             "setting" => {
@@ -373,9 +369,9 @@ impl Spool {
                 None if self.is_whole => "none printed its end".into(),
                 None => "it is cut short".into(),
             };
-            return Err(Error::failed(
-                format!("'{name}' has no session that ended: {why}"),
-                "remove the cause and run it again; a session prints what it did when it ends",
+            return Err(failed!(
+                "'{name}' has no session that ended: {why}",
+                "remove the cause and run it again; a session prints what it did when it ends"
             ));
         }
         let mut report = std::mem::take(&mut self.report);

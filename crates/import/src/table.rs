@@ -7,7 +7,7 @@ use super::time::{self, Order, moment};
 use csv::{Position, StringRecord};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
-use rigel_model::{Error, Moment};
+use rigel_model::{Error, Moment, failed, usage};
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
 
@@ -282,9 +282,9 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     refuse_large_table(source)?;
     let name = source.name;
     let mut table = CsvRows::of(source.text).ok_or_else(|| {
-        Error::failed(
-            format!("'{name}' has no line with a comma, semicolon or tab as separator"),
-            "write one line per sample, such as 2016-04-23T10:17,6272",
+        failed!(
+            "'{name}' has no line with a comma, semicolon or tab as separator",
+            "write one line per sample, such as 2016-04-23T10:17,6272"
         )
     })?;
     let all: Vec<CsvRow> = table.by_ref().collect();
@@ -529,12 +529,10 @@ fn column_named(name: &str, names: &[String], option: &str, wanted: &str) -> Res
             .map(|n| n - 1)
     };
     by_name.or_else(by_number).ok_or_else(|| {
-        Error::usage(
-            format!("{option} '{wanted}' is not a column of '{name}'"),
-            format!(
-                "its columns are {}; a number counts them from 1",
-                names.join(", ")
-            ),
+        usage!(
+            "{option} '{wanted}' is not a column of '{name}'",
+            "its columns are {names}; a number counts them from 1",
+            names = names.join(", ")
         )
     })
 }
@@ -570,12 +568,11 @@ fn places(
             .or_else(|| listed(BEGIN_TOO))
             .or_else(|| (0..names.len()).find(|at| is_time(*at)))
             .ok_or_else(|| {
-                Error::usage(
-                    format!(
-                        "'{name}' has no column of times; looked for {}",
-                        [BEGIN, BEGIN_TOO].concat().join(", ")
-                    ),
-                    format!("give --time COLUMN; the columns are {}", names.join(", ")),
+                usage!(
+                    "'{name}' has no column of times; looked for {wanted}",
+                    "give --time COLUMN; the columns are {names}",
+                    wanted = [BEGIN, BEGIN_TOO].concat().join(", "),
+                    names = names.join(", ")
                 )
             })?,
     };
@@ -608,12 +605,10 @@ fn places(
             |at: &usize| ![Some(begin), end, seconds].contains(&Some(*at)) && !is_time(*at);
         values = (0..names.len()).filter(is_rest).collect();
         if values.len() != 1 {
-            return Err(Error::usage(
-                format!(
-                    "'{name}' has several columns that may be the value: {}",
-                    names.join(", ")
-                ),
+            return Err(usage!(
+                "'{name}' has several columns that may be the value: {names}",
                 "give --value COLUMN, by name or by number from 1",
+                names = names.join(", ")
             ));
         }
     }

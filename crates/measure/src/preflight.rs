@@ -15,7 +15,7 @@ use rigel_device::engine::{guard, probe};
 use rigel_device::observe::{self, Observer};
 use rigel_model::{
     Bytes, Error, FileKind, Finding, FindingName, Host, Layout, Nanos, Sample, Severity,
-    TargetFacts, VolumeMember,
+    TargetFacts, VolumeMember, usage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -154,9 +154,9 @@ pub fn trustworthy(findings: &[Finding]) -> bool {
 /// The facts of a valid target.
 fn target(request: &PreflightRequest) -> Result<TargetFacts, Error> {
     if request.members.is_empty() {
-        return Err(Error::usage(
+        return Err(usage!(
             "no file or device is given",
-            "give one or more, or a directory for a scratch file",
+            "give one or more, or a directory for a scratch file"
         ));
     }
     refuse_duplicates(request.members)?;
@@ -213,25 +213,21 @@ fn member(opened: &Opened, request: &PreflightRequest) -> Result<VolumeMember, E
             }
             FileKind::Device => "see `lsblk`: nothing is attached to it, or it has no medium",
         };
-        return Err(Error::usage(format!("'{shown}' is empty"), hint));
+        return Err(usage!("'{shown}' is empty", hint));
     }
     if member.bytes.0 < request.largest.saturating_mul(2) {
-        return Err(Error::usage(
-            format!(
-                "'{shown}' has {}, less than two I/Os of {}",
-                member.bytes,
-                Bytes(request.largest)
-            ),
+        return Err(usage!(
+            "'{shown}' has {bytes}, less than two I/Os of {largest}",
             "give a larger file, or a smaller maximum I/O size",
+            bytes = member.bytes,
+            largest = Bytes(request.largest)
         ));
     }
     if !request.buffered && !grain.is_multiple_of(member.alignment.into()) {
-        return Err(Error::usage(
-            format!(
-                "I/Os of {grain} bytes are not a multiple of {}, the block size of '{shown}'",
-                Bytes(member.alignment.into())
-            ),
+        return Err(usage!(
+            "I/Os of {grain} bytes are not a multiple of {alignment}, the block size of '{shown}'",
             "use a multiple of it, or the page cache with --buffered",
+            alignment = Bytes(member.alignment.into())
         ));
     }
     if let (Some(called), [_]) = (request.called, request.members) {

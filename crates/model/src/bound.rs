@@ -1,6 +1,7 @@
 //! A bound on response time that a fraction of operations must keep.
 
 use super::{Error, Nanos};
+use crate::usage;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 use std::str::FromStr;
@@ -60,9 +61,9 @@ impl FromStr for Bound {
     /// `CALIBRATE_IO`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::usage(
-                format!("'{text}' is not a bound on latency"),
-                "write it as 2ms, 500us@p99.9 or, as CALIBRATE_IO does, 20 for 20 ms",
+            usage!(
+                "'{text}' is not a bound on latency",
+                "write it as 2ms, 500us@p99.9 or, as CALIBRATE_IO does, 20 for 20 ms"
             )
         };
         let (latency, quantile) = text.split_once('@').unwrap_or((text, "p99"));

@@ -1,6 +1,7 @@
 //! Which interval of a demand is meant, by its rank or by a time in it.
 
 use super::{Error, Moment};
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -36,9 +37,9 @@ impl FromStr for DemandAt {
             "peak" => Ok(Self::Peak),
             "p95" => Ok(Self::P95),
             time => time.parse().map(Self::Time).map_err(|_| {
-                Error::usage(
-                    format!("'{text}' is no interval of a demand"),
-                    "give peak, p95, or a time such as 2026-04-23T12:59",
+                usage!(
+                    "'{text}' is no interval of a demand",
+                    "give peak, p95, or a time such as 2026-04-23T12:59"
                 )
             }),
         }

@@ -78,3 +78,40 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// An [`Error::usage`] from two texts, each with variables in braces as in `format!`; what is no
+/// variable gets a name behind them:
+/// `usage!("'{path}' is no directory", "give one of {names}", names = names.join(", "))`.
+/// The hint may also be a value.
+#[macro_export]
+macro_rules! usage {
+    ($($text:tt)*) => { $crate::error_of!(usage, $($text)*) };
+}
+
+/// An [`Error::failed`] from two texts, as in [`usage!`](crate::usage).
+#[macro_export]
+macro_rules! failed {
+    ($($text:tt)*) => { $crate::error_of!(failed, $($text)*) };
+}
+
+/// An error of the named kind; called by [`usage!`](crate::usage) and [`failed!`](crate::failed).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! error_of {
+    ($kind:ident, $what:literal, $hint:literal $(,)?) => {
+        $crate::Error::$kind(::std::format!($what), ::std::format!($hint))
+    };
+    ($kind:ident, $what:literal, $hint:expr $(,)?) => {
+        $crate::Error::$kind(::std::format!($what), $hint)
+    };
+    ($kind:ident, $what:literal, $hint:literal, $($name:ident = $value:expr),+ $(,)?) => {
+        match ($(&$value,)+) {
+            ($($name,)+) => $crate::Error::$kind(::std::format!($what), ::std::format!($hint)),
+        }
+    };
+    ($kind:ident, $what:literal, $hint:expr, $($name:ident = $value:expr),+ $(,)?) => {
+        match ($(&$value,)+) {
+            ($($name,)+) => $crate::Error::$kind(::std::format!($what), $hint),
+        }
+    };
+}

@@ -1,6 +1,7 @@
 //! A moment of wall-clock time, with the UTC offset of the clock it was read from.
 
 use super::Error;
+use crate::usage;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
@@ -162,9 +163,9 @@ impl FromStr for Moment {
     /// offset it is UTC.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::usage(
-                format!("'{text}' is not a date and time"),
-                "write it as 2016-04-23T10:17 or 2016-04-23 10:17:05+02:00",
+            usage!(
+                "'{text}' is not a date and time",
+                "write it as 2016-04-23T10:17 or 2016-04-23 10:17:05+02:00"
             )
         };
         let text = text.trim();

@@ -1,6 +1,7 @@
 //! A service-level objective: what each round of a soak must keep.
 
 use super::{Bound, Error, Nanos, bound::quantile_name};
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -68,10 +69,10 @@ impl FromStr for Objective {
     /// Parses `p99<2ms`, `mean<500us`, `max<100ms` or `rate>5000`; `<=` and `>=` mean the same.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::usage(
-                format!("'{text}' is not an objective"),
+            usage!(
+                "'{text}' is not an objective",
                 "write it as 'p99<2ms', 'mean<500us', 'max<100ms' or 'rate>5000', in quotes, \
-                 because of the shell",
+                 because of the shell"
             )
         };
         let limit = |rest: &str| rest.trim_start_matches('=').trim().to_string();

@@ -4,6 +4,7 @@
 //! it is parsed from. The numbers themselves are drawn in `workload`.
 
 use super::{Error, Ratio};
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -72,7 +73,7 @@ impl FromStr for Pattern {
     /// `sequential:START` and `permutation:START` begin at this block or index instead of the
     /// first.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = |why: &str| Error::usage(format!("'{text}' is not a pattern: {why}"), USAGE);
+        let wrong = |why: &str| usage!("'{text}' is not a pattern: {why}", USAGE);
         let (name, value) = text
             .split_once(':')
             .map_or((text, None), |(name, value)| (name, Some(value)));

@@ -6,6 +6,7 @@
 //! refused here would be written outside of the target, or end the program.
 
 use super::{Bytes, Error, Load, Nanos, Point, Ratio, SqlWork, Stream, Until};
+use crate::usage;
 
 /// Maximum number of windows that a point may be measured in.
 const WINDOWS_MAX: u64 = 10_000_000;
@@ -53,9 +54,10 @@ impl Point {
     /// The sentence names the point, the value and the limit.
     pub fn check(&self, limits: &PointLimits) -> Result<(), Error> {
         let refused = |why: String| {
-            Err(Error::usage(
-                format!("{} cannot be measured: {why}", self.coordinates),
+            Err(usage!(
+                "{coordinates} cannot be measured: {why}",
                 "the journal is damaged or of another version, or rank 0 is",
+                coordinates = self.coordinates
             ))
         };
         if self.streams.is_empty() {

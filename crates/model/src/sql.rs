@@ -1,6 +1,7 @@
 //! A database as a target: its servers, its tables, facts and counters.
 
 use super::{Bytes, Error, Kind, Nanos, Ratio, shell_path, shell_word};
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -201,24 +202,22 @@ impl SqlWork {
     /// The sentence names the option and the value.
     pub fn check(&self) -> Result<(), Error> {
         if self.pipeline > 1 && self.think.is_some() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "--pipeline and --think exclude each other: a session that sends ahead does not \
                  pause",
-                "leave one of them out",
+                "leave one of them out"
             ));
         }
         let bytes = |rows: u64| Bytes(rows.saturating_mul(self.tables.block.into()));
         if let Some(spot) = self.hot_spot
             && (spot.rows == 0 || spot.first.saturating_add(spot.rows) > self.tables.scale)
         {
-            return Err(Error::usage(
-                format!(
-                    "a hot spot of {} at offset {} is not within a table of {}",
-                    bytes(spot.rows),
-                    bytes(spot.first),
-                    bytes(self.tables.scale)
-                ),
+            return Err(usage!(
+                "a hot spot of {rows} at offset {first} is not within a table of {scale}",
                 "give a smaller offset or size, or load larger tables",
+                rows = bytes(spot.rows),
+                first = bytes(spot.first),
+                scale = bytes(self.tables.scale)
             ));
         }
         let widest = self.read_rows.max(if self.updates == Ratio::ZERO {
@@ -232,9 +231,9 @@ impl SqlWork {
                 (spot.rows, "the hot spot")
             });
         if u64::from(widest) > room {
-            return Err(Error::usage(
-                format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
-                "give a smaller --work-unit, or larger tables",
+            return Err(usage!(
+                "an operation of {widest} rows does not fit into {what} of {room} rows",
+                "give a smaller --work-unit, or larger tables"
             ));
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Where operations go: files and devices, a scratch file, a database, or a model of a device.
 
 use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget, in_line};
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -156,11 +157,9 @@ impl FromStr for SimSpec {
             .filter(|part| !part.is_empty())
         {
             let wrong = |why: &str| {
-                Error::usage(
-                    format!("'{part}' in 'sim:{text}': {why}"),
-                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/\
-                     2s][,errors=1%][,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,\
-                     size=4GiB]",
+                usage!(
+                    "'{part}' in 'sim:{text}': {why}",
+                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]"
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
@@ -226,9 +225,9 @@ impl FromStr for SimSpec {
             }
         }
         if spec.service == Nanos(0) && spec.bandwidth.is_none() {
-            return Err(Error::usage(
-                format!("'sim:{text}' has a service time of 0"),
-                "give a service time such as 100us, or use null:, the target that takes no time",
+            return Err(usage!(
+                "'sim:{text}' has a service time of 0",
+                "give a service time such as 100us, or use null:, the target that takes no time"
             ));
         }
         Ok(spec)

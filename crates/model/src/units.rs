@@ -1,6 +1,7 @@
 //! Quantities with their unit: time in nanoseconds, sizes in bytes, fractions in `0..=1`.
 
 use super::Error;
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -116,9 +117,9 @@ impl FromStr for Nanos {
     /// Parses `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::usage(
-                format!("'{text}' is not a duration"),
-                "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d",
+            usage!(
+                "'{text}' is not a duration",
+                "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d"
             )
         };
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
@@ -135,10 +136,7 @@ impl FromStr for Nanos {
         // A float is not exact beyond 2^53 ns, which are 104 days.
         let digits = text.trim().strip_suffix(unit).unwrap_or_default();
         if number * scale as f64 > Self::MAX.0 as f64 {
-            return Err(Error::usage(
-                format!("'{text}' is too long"),
-                "give at most 213503d",
-            ));
+            return Err(usage!("'{text}' is too long", "give at most 213503d"));
         }
         if let Ok(whole) = digits.trim_end().parse::<u64>() {
             return Ok(Nanos(whole.saturating_mul(scale)));
@@ -194,9 +192,9 @@ impl FromStr for Bytes {
     /// Parses `8k` = `8KiB` = 8192; `8KB` = 8000; a bare number is bytes.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::usage(
-                format!("'{text}' is not a size"),
-                "write it as 8k, 64KiB, 4GiB (powers of 1024) or 1MB (powers of 1000)",
+            usage!(
+                "'{text}' is not a size",
+                "write it as 8k, 64KiB, 4GiB (powers of 1024) or 1MB (powers of 1000)"
             )
         };
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
@@ -214,10 +212,7 @@ impl FromStr for Bytes {
         };
         let bytes = number * scale as f64;
         if bytes > 2f64.powi(53) {
-            return Err(Error::usage(
-                format!("'{text}' is too large"),
-                "give at most 8192TiB",
-            ));
+            return Err(usage!("'{text}' is too large", "give at most 8192TiB"));
         }
         if bytes.fract() != 0.0 {
             return Err(wrong());
@@ -318,7 +313,7 @@ impl FromStr for Ratio {
 
     /// Parses `5%` or `0.05`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::usage(format!("'{text}' is not a share"), "write it as 5% or 0.05");
+        let wrong = || usage!("'{text}' is not a share", "write it as 5% or 0.05");
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
         let percent = match unit {
             "%" => number,

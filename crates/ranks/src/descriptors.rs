@@ -1,6 +1,6 @@
 //! Open files of rank 0, which has a connection to every other rank.
 
-use rigel_model::Error;
+use rigel_model::{Error, failed};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Open files for everything but connections to ranks: devices, results, and handshakes with whoever
@@ -39,9 +39,9 @@ fn raised(limit: Rlimit, needed: u64, size: usize) -> Result<Option<Rlimit>, Err
 }
 
 fn too_low(size: usize, needed: u64, why: &str) -> Error {
-    Error::failed(
-        format!("rank 0 needs {needed} open files for {size} ranks: {why}"),
-        format!("raise the limit on its host: ulimit -Hn {needed}, or start fewer ranks"),
+    failed!(
+        "rank 0 needs {needed} open files for {size} ranks: {why}",
+        "raise the limit on its host: ulimit -Hn {needed}, or start fewer ranks"
     )
 }
 

@@ -35,7 +35,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use frame::{FrameKind, Seal};
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos, listed};
+use rigel_model::{Error, Nanos, failed, listed};
 use ring::digest;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use serde::de::DeserializeOwned;
@@ -304,7 +304,7 @@ impl Ranks {
         (silence, end_itself): (Nanos, Option<fn()>),
     ) -> Result<Self, Error> {
         let limit = limit_of(rank, silence);
-        let failed = |error| Error::failed(format!("a connection to a rank failed: {error}"), "");
+        let failed = |error| failed!("a connection to a rank failed: {error}", "");
         let (arrivals, inbox) = mpsc::sync_channel(INBOX);
         let (ponged, pongs) = mpsc::sync_channel(INBOX);
         let mut links = Vec::new();
@@ -479,15 +479,16 @@ impl Ranks {
                     _ => Error::failed(what, failure.hint),
                 })
             }
-            Ok((_, Arrival::End)) => Err(Error::failed("rank 0 has ended the run", "")),
+            Ok((_, Arrival::End)) => Err(failed!("rank 0 has ended the run", "")),
         }
     }
 
     /// The error for a message that does not say what it should.
     pub fn unreadable(&self, from: usize, why: &str) -> Error {
-        Error::failed(
-            format!("{} sent what cannot be read: {why}", self.named(from)),
+        failed!(
+            "{from} sent what cannot be read: {why}",
             "is it the same version of rigel?",
+            from = self.named(from)
         )
     }
 
@@ -503,9 +504,10 @@ impl Ranks {
             [_] => (&ranks[..], "was"),
             _ => (&ranks[..], "were"),
         };
-        Error::failed(
-            format!("{} {verb} lost: {how}", self.all_named(ranks)),
+        failed!(
+            "{ranks} {verb} lost: {how}",
             "what is complete is in the journal; resume it with --resume and as many ranks",
+            ranks = self.all_named(ranks)
         )
     }
 
@@ -569,9 +571,10 @@ impl Ranks {
     /// The error for ranks that live and do not answer.
     fn no_answer(&self, ranks: &[usize], within: Nanos) -> Error {
         let named = self.all_named(ranks);
-        Error::failed(
-            format!("{named} did not answer in {}", within.exact()),
+        failed!(
+            "{named} did not answer in {within}",
             "it is alive: does its I/O hang? See its kernel's log",
+            within = within.exact()
         )
     }
 
@@ -741,7 +744,7 @@ impl SharedLinks {
         let link = self.links.iter().find(|link| link.peer == to);
         let link = link.expect("ranks send to rank 0, and rank 0 to all others");
         link.write(kind, bytes)
-            .map_err(|error| Error::failed(format!("rank {to} cannot be reached: {error}"), ""))
+            .map_err(|error| failed!("rank {to} cannot be reached: {error}", ""))
     }
 
     /// Reads from a connection until it ends.
@@ -881,9 +884,10 @@ fn is_gone(launcher: Option<Pid>) -> bool {
 fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
     let text = serde_json::to_vec(message).expect("messages are maps with text keys");
     if text.len() > MESSAGE_MAX {
-        return Err(Error::failed(
-            format!("a message of {} bytes is longer than 16 MiB", text.len()),
+        return Err(failed!(
+            "a message of {count} bytes is longer than 16 MiB",
             "measure shorter points, or with wider windows",
+            count = text.len()
         ));
     }
     if text.len() < DEFLATE_FROM {
@@ -894,7 +898,7 @@ fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
         .write_all(&text)
         .and_then(|()| deflated.finish())
         .map(|bytes| (FrameKind::Deflated, bytes))
-        .map_err(|error| Error::failed(format!("a message cannot be deflated: {error}"), ""))
+        .map_err(|error| failed!("a message cannot be deflated: {error}", ""))
 }
 
 fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {

@@ -14,7 +14,7 @@ use mpi::environment::Universe;
 use mpi::request::{Request, StaticScope};
 use mpi::topology::Communicator;
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed, usage};
 
 /// Sleep between two looks at an operation. It makes the bounds of clocks wider, never wrong.
 const PAUSE: Nanos = Nanos::from_micros(200);
@@ -44,11 +44,11 @@ impl MpiLibrary {
     pub fn begin(processes: &str) -> Result<Self, Error> {
         let begun = mpi::initialize_with_threading(Threading::Serialized);
         let (universe, threading) =
-            begun.ok_or_else(|| Error::failed("MPI was initialised before", ""))?;
+            begun.ok_or_else(|| failed!("MPI was initialised before", ""))?;
         if threading < Threading::Serialized {
-            return Err(Error::failed(
+            return Err(failed!(
                 "this library of MPI allows no calls from several threads",
-                "use one that has MPI_THREAD_SERIALIZED, or a rigel built without MPI",
+                "use one that has MPI_THREAD_SERIALIZED, or a rigel built without MPI"
             ));
         }
         let world = universe.world();
@@ -56,10 +56,10 @@ impl MpiLibrary {
         let (rank, size) = (number(world.rank()), number(world.size()));
         if size < 2 {
             // Each would believe itself alone on the same target.
-            return Err(Error::usage(
-                format!("a launcher started {processes}, but this library of MPI sees one"),
+            return Err(usage!(
+                "a launcher started {processes}, but this library of MPI sees one",
                 "use the launcher of the library that this rigel was built with; if independent \
-                 runs are wanted, --alone",
+                 runs are wanted, --alone"
             ));
         }
         Ok(Self {
@@ -70,7 +70,7 @@ impl MpiLibrary {
     }
 
     fn universe(&self) -> Result<&Universe, Error> {
-        let gone = || Error::failed("MPI is finalized already", "");
+        let gone = || failed!("MPI is finalized already", "");
         self.universe.as_ref().ok_or_else(gone)
     }
 
@@ -108,12 +108,10 @@ fn completed<Data: ?Sized>(
         if clock.now() >= due {
             // It cannot be taken back. The job is ended because of this error.
             std::mem::forget(request);
-            return Err(Error::failed(
-                format!(
-                    "not all ranks came to a barrier of MPI in {}",
-                    within.exact()
-                ),
+            return Err(failed!(
+                "not all ranks came to a barrier of MPI in {within}",
                 "see the launcher's lines above; slow starts need --join TIME",
+                within = within.exact()
             ));
         }
         clock.wait_until(clock.now().plus(PAUSE));
@@ -153,7 +151,11 @@ impl ProcessManager for MpiLibrary {
         let length = length
             .filter(|_| text.len() <= self.room())
             .ok_or_else(|| {
-                Error::failed(format!("{} bytes are too many to announce", text.len()), "")
+                failed!(
+                    "{count} bytes are too many to announce",
+                    "",
+                    count = text.len()
+                )
             })?;
         let mut bytes = [&length.to_be_bytes()[..], text.as_bytes()].concat();
         bytes.resize(ANNOUNCEMENT, 0);
@@ -168,7 +170,7 @@ impl ProcessManager for MpiLibrary {
             let text = rest.get(..u16::from_be_bytes(*length).into())?;
             String::from_utf8(text.to_vec()).ok()
         });
-        let damaged = || Error::failed("MPI returned rank 0's announcement damaged", "");
+        let damaged = || failed!("MPI returned rank 0's announcement damaged", "");
         Ok((text.ok_or_else(damaged)?, times))
     }
 

@@ -4,7 +4,7 @@
 //! launcher that starts many processes and gives them no channel to each other: each would believe
 //! itself alone on the same target. It is found by the launcher's own variables, and refused.
 
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 use std::ffi::OsString;
 
 /// How this process stands to others.
@@ -57,9 +57,9 @@ impl LaunchedAs {
         let signs = Signs { environment };
         if alone {
             return match signs.processes() {
-                Some(many) if destroys => Err(Error::usage(
-                    format!("--alone with --destroy: {many} would overwrite the same target"),
-                    "leave --alone out, so that the ranks share the work; or start one process",
+                Some(many) if destroys => Err(usage!(
+                    "--alone with --destroy: {many} would overwrite the same target",
+                    "leave --alone out, so that the ranks share the work; or start one process"
                 )),
                 _ => Ok(Self::Alone),
             };
@@ -98,9 +98,9 @@ impl Signs<'_> {
         self.text(name)
             .map(|text| {
                 text.trim().parse().map_err(|_| {
-                    Error::usage(
-                        format!("{name}={text} is not a number"),
-                        format!("a launcher sets it; otherwise unset {name}"),
+                    usage!(
+                        "{name}={text} is not a number",
+                        "a launcher sets it; otherwise unset {name}"
                     )
                 })
             })
@@ -116,9 +116,9 @@ impl Signs<'_> {
     fn channel(&self) -> Result<Option<Channel>, Error> {
         let channel = if let Some(address) = self.text("PMI_PORT") {
             let id = self.text("PMI_ID").ok_or_else(|| {
-                Error::usage(
-                    format!("PMI_PORT={address} is set, but not PMI_ID"),
-                    "start it by mpiexec, or unset PMI_PORT",
+                usage!(
+                    "PMI_PORT={address} is set, but not PMI_ID",
+                    "start it by mpiexec, or unset PMI_PORT"
                 )
             })?;
             Channel::Port { address, id }
@@ -129,15 +129,15 @@ impl Signs<'_> {
             }
             let rank = self.number("PMI_RANK")?.filter(|rank| *rank < size);
             let rank = rank.ok_or_else(|| {
-                Error::usage(
-                    format!("PMI_SIZE={size} is set, but PMI_RANK is not a number below it"),
-                    "start it by mpiexec, or unset PMI_FD PMI_RANK PMI_SIZE",
+                usage!(
+                    "PMI_SIZE={size} is set, but PMI_RANK is not a number below it",
+                    "start it by mpiexec, or unset PMI_FD PMI_RANK PMI_SIZE"
                 )
             })?;
             let descriptor = descriptor.trim().parse().map_err(|_| {
-                Error::usage(
-                    format!("PMI_FD={descriptor} is not the number of a descriptor"),
-                    "start it by mpiexec, or unset PMI_FD PMI_RANK PMI_SIZE",
+                usage!(
+                    "PMI_FD={descriptor} is not the number of a descriptor",
+                    "start it by mpiexec, or unset PMI_FD PMI_RANK PMI_SIZE"
                 )
             })?;
             Channel::Inherited {
@@ -152,9 +152,9 @@ impl Signs<'_> {
             .text("PMI_SPAWNED")
             .is_some_and(|spawned| spawned != "0")
         {
-            return Err(Error::usage(
+            return Err(usage!(
                 "PMI_SPAWNED is set: this process was started by an MPI program",
-                "start rigel by mpiexec or srun itself",
+                "start rigel by mpiexec or srun itself"
             ));
         }
         Ok(Some(channel))
@@ -197,12 +197,10 @@ impl Signs<'_> {
         if by_open_mpi.is_some() || (self.is_by_pmix() && !self.is_one()) {
             let many = by_open_mpi.or(by_slurm);
             let times = many.map_or_else(String::new, |count| format!(" {count} times"));
-            return Err(Error::usage(
-                format!("started{times} through PMIx, which needs its C library: {apart}"),
-                format!(
-                    "use `srun --mpi=pmi2`, or mpiexec of MPICH or Intel MPI (`apt install mpich`: \
-                     mpiexec.hydra); Open MPI's mpirun cannot start ranks of Rigel; {independent}"
-                ),
+            return Err(usage!(
+                "started{times} through PMIx, which needs its C library: {apart}",
+                "use `srun --mpi=pmi2`, or mpiexec of MPICH or Intel MPI (`apt install mpich`: \
+                 mpiexec.hydra); Open MPI's mpirun cannot start ranks of Rigel; {independent}"
             ));
         }
         if let Some(count) = self.many("PMI_SIZE") {
@@ -218,18 +216,16 @@ impl Signs<'_> {
                      PMI_SIZE",
                 )
             };
-            return Err(Error::usage(
-                format!("PMI_SIZE={count}, but {by}: {apart}"),
-                format!("{hint}; {independent}"),
+            return Err(usage!(
+                "PMI_SIZE={count}, but {by}: {apart}",
+                "{hint}; {independent}"
             ));
         }
         if let Some(count) = by_slurm {
-            return Err(Error::usage(
-                format!("started {count} times by srun without PMI: {apart}"),
-                format!(
-                    "use `srun --mpi=pmi2 …` (or SLURM_MPI_TYPE=pmi2), or one task: `-n1`; \
-                     {independent}"
-                ),
+            return Err(usage!(
+                "started {count} times by srun without PMI: {apart}",
+                "use `srun --mpi=pmi2 …` (or SLURM_MPI_TYPE=pmi2), or one task: `-n1`; \
+                 {independent}"
             ));
         }
         Ok(())

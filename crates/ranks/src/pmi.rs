@@ -10,7 +10,7 @@
 use super::manager::{BarrierTimes, ProcessManager};
 use flate2::Crc;
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -162,19 +162,17 @@ impl Pmi {
         refuse_unwritable("a key", key)?;
         refuse_unwritable("a value", &value)?;
         if key.len() > KEY_MAX || value.len() > longest {
-            return Err(Error::failed(
-                format!(
-                    "'{key}' with {} bytes does not fit into this process manager's lines of \
-                     {longest}",
-                    value.len()
-                ),
+            return Err(failed!(
+                "'{key}' with {count} bytes does not fit into this process manager's lines of \
+                 {longest}",
                 "",
+                count = value.len()
             ));
         }
         if !self.put.insert(key.to_string()) {
-            return Err(Error::failed(
-                format!("'{key}' was put already: older process managers return the old value"),
-                "",
+            return Err(failed!(
+                "'{key}' was put already: older process managers return the old value",
+                ""
             ));
         }
         self.request("put", &line, "put_result", ANSWER).map(drop)
@@ -207,9 +205,9 @@ impl Pmi {
                 && sum.and_then(|sum| u32::from_str_radix(sum, 16).ok()) == Some(checksum(text))
         };
         text.filter(is_whole).map(String::from).ok_or_else(|| {
-            Error::failed(
-                format!("the process manager returned '{key}' damaged"),
-                "is it MPICH's, Intel's, Slurm's or Flux's? See docs/methods/ranks.md",
+            failed!(
+                "the process manager returned '{key}' damaged",
+                "is it MPICH's, Intel's, Slurm's or Flux's? See docs/methods/ranks.md"
             )
         })
     }
@@ -258,12 +256,10 @@ impl Pmi {
     /// Writes a line, whole.
     fn write(&mut self, name: &str, line: &str) -> Result<(), Error> {
         if line.len() >= LINE_MAX || line.contains('\n') {
-            return Err(Error::failed(
-                format!(
-                    "a request {name} of {} bytes is too long for PMI",
-                    line.len()
-                ),
+            return Err(failed!(
+                "a request {name} of {count} bytes is too long for PMI",
                 "",
+                count = line.len()
             ));
         }
         self.wire
@@ -376,10 +372,7 @@ impl PmiReply {
 fn refuse_unwritable(what: &str, text: &str) -> Result<(), Error> {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_safe) {
-        return Err(Error::failed(
-            format!("'{text}' is {what} that PMI cannot carry"),
-            "",
-        ));
+        return Err(failed!("'{text}' is {what} that PMI cannot carry", ""));
     }
     Ok(())
 }
@@ -392,34 +385,30 @@ fn checksum(text: &str) -> u32 {
 
 fn unexpected(request: &str, reply: &str) -> Error {
     let shown: String = reply.chars().take(200).collect();
-    Error::failed(
-        format!("the process manager answered '{shown}' to {request}"),
-        "is it MPICH's, Intel's, Slurm's or Flux's? See docs/methods/ranks.md",
+    failed!(
+        "the process manager answered '{shown}' to {request}",
+        "is it MPICH's, Intel's, Slurm's or Flux's? See docs/methods/ranks.md"
     )
 }
 
 fn broken(request: &str, error: &std::io::Error) -> Error {
-    Error::failed(
-        format!("the process manager is gone, at {request}: {error}"),
-        "see the launcher's own lines above",
+    failed!(
+        "the process manager is gone, at {request}: {error}",
+        "see the launcher's own lines above"
     )
 }
 
 fn silent(request: &str, within: Nanos) -> Error {
     if request == "barrier_in" {
-        return Error::failed(
-            format!(
-                "the barrier did not complete in {}: a host was not started",
-                within.exact()
-            ),
+        return failed!(
+            "the barrier did not complete in {within}: a host was not started",
             "see the launcher's lines above; slow starts need --join TIME",
+            within = within.exact()
         );
     }
-    Error::failed(
-        format!(
-            "the process manager did not answer {request} in {}",
-            within.exact()
-        ),
+    failed!(
+        "the process manager did not answer {request} in {within}",
         "is it MPICH's, Intel's, Slurm's or Flux's? See docs/methods/ranks.md",
+        within = within.exact()
     )
 }

@@ -10,7 +10,7 @@ use super::frame::Seal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{hkdf, hmac};
 use serde::{Deserialize, Serialize};
@@ -92,12 +92,10 @@ impl Invitation {
                 return Ok(text);
             }
             if shown.addresses.len() <= 1 {
-                return Err(Error::failed(
-                    format!(
-                        "an invitation of {} bytes does not fit into PMI",
-                        text.len()
-                    ),
+                return Err(failed!(
+                    "an invitation of {count} bytes does not fit into PMI",
                     "give rank 0's address by --rank-address",
+                    count = text.len()
                 ));
             }
             shown.addresses.pop();
@@ -117,9 +115,9 @@ impl Invitation {
             })
         };
         read().ok_or_else(|| {
-            Error::failed(
+            failed!(
                 "rank 0's invitation cannot be read",
-                "is rank 0 the same version of rigel?",
+                "is rank 0 the same version of rigel?"
             )
         })
     }
@@ -168,9 +166,9 @@ impl Listening {
         let listener = tried.map_err(|error: std::io::Error| {
             let place = address.unwrap_or("any address");
             let ports = ports.map_or_else(String::new, |(from, to)| format!(", ports {from}-{to}"));
-            Error::failed(
-                format!("rank 0 cannot listen on {place}{ports}: {error}"),
-                "give an address of this host by --rank-address, free ports by --rank-ports",
+            failed!(
+                "rank 0 cannot listen on {place}{ports}: {error}",
+                "give an address of this host by --rank-address, free ports by --rank-ports"
             )
         })?;
         let mut secret = [0; 32];
@@ -183,7 +181,7 @@ impl Listening {
         let port = self
             .listener
             .local_addr()
-            .map_err(|error| Error::failed(format!("no port to listen on: {error}"), ""))?
+            .map_err(|error| failed!("no port to listen on: {error}", ""))?
             .port();
         Ok(Invitation {
             addresses,
@@ -201,7 +199,7 @@ impl Listening {
         within: Nanos,
     ) -> Result<Vec<Connection>, Error> {
         let due = clock.now().plus(within);
-        let failed = |error| Error::failed(format!("cannot wait for ranks: {error}"), "");
+        let failed = |error| failed!("cannot wait for ranks: {error}", "");
         self.listener.set_nonblocking(true).map_err(failed)?;
         let mut there: Vec<Option<Connection>> = (1..size).map(|_| None).collect();
         let (proved, arrivals) = mpsc::channel();
@@ -231,14 +229,12 @@ impl Listening {
         if missing.is_empty() {
             return Ok(there.into_iter().flatten().collect());
         }
-        Err(Error::failed(
-            format!(
-                "rank {} did not reach rank 0 in {}",
-                missing.join(", "),
-                within.exact()
-            ),
+        Err(failed!(
+            "rank {missing} did not reach rank 0 in {within}",
             "give an address of rank 0 that the others reach by --rank-address, and ports that a \
              firewall lets through by --rank-ports",
+            missing = missing.join(", "),
+            within = within.exact()
         ))
     }
 }
@@ -313,14 +309,12 @@ pub(super) fn join(
         }
         std::thread::sleep(LOOK);
     }
-    Err(Error::failed(
-        format!(
-            "rank 0 cannot be reached on port {} of {}: {last}",
-            invitation.port,
-            invitation.addresses.join(", ")
-        ),
+    Err(failed!(
+        "rank 0 cannot be reached on port {port} of {addresses}: {last}",
         "give an address of rank 0 that the others reach by --rank-address, and ports that a \
          firewall lets through by --rank-ports",
+        port = invitation.port,
+        addresses = invitation.addresses.join(", ")
     ))
 }
 
@@ -402,7 +396,7 @@ fn read_by(
 fn random(bytes: &mut [u8]) -> Result<(), Error> {
     SystemRandom::new()
         .fill(bytes)
-        .map_err(|_| Error::failed("the system gives no random numbers", ""))
+        .map_err(|_| failed!("the system gives no random numbers", ""))
 }
 
 /// True for an address that only this host reaches.

@@ -3,7 +3,7 @@
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{
     Arrivals, EngineInfo, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target,
-    Until, drives_a_terminal,
+    Until, drives_a_terminal, usage,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,10 @@ pub fn job(run: &Run, grain: u64, name: &str, engine: &EngineInfo) -> Result<Str
                 .iter()
                 .map(|point| point.coordinates.name())
                 .collect();
-            Error::usage(
-                format!("the run has no data point {name}"),
-                format!("it has {}", names.join(" ")),
+            usage!(
+                "the run has no data point {name}",
+                "it has {names}",
+                names = names.join(" ")
             )
         })?;
     let members: Vec<PathBuf> = match &header.target {
@@ -42,15 +43,16 @@ pub fn job(run: &Run, grain: u64, name: &str, engine: &EngineInfo) -> Result<Str
             .map(|member| member.path.clone())
             .collect(),
         Target::Scratch { .. } => {
-            return Err(Error::usage(
+            return Err(usage!(
                 "the scratch file of this run is gone",
-                "measure with --keep, so that fio has a file to read",
+                "measure with --keep, so that fio has a file to read"
             ));
         }
         Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {
-            return Err(Error::usage(
-                format!("fio has no target '{}'", header.target),
+            return Err(usage!(
+                "fio has no target '{target}'",
                 "measure a file or a device",
+                target = header.target
             ));
         }
     };
@@ -105,10 +107,10 @@ fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<
         if is_plain && !text.is_empty() {
             return Ok(());
         }
-        Err(Error::usage(
-            format!("the {what} '{text}' of this run cannot be written in a fio job"),
-            "no line breaks, control characters, blanks at the ends or any of ; # $ ` \\ may be \
-             in it: name the target by a link without them, and measure again",
+        Err(usage!(
+            "the {what} '{text}' of this run cannot be written in a fio job",
+            "no line breaks, control characters, blanks at the ends or any of ; # $ ` \\ may be in \
+             it: name the target by a link without them, and measure again"
         ))
     };
     for path in members {

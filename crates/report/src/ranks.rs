@@ -12,7 +12,7 @@ use rigel_analyse::{
 };
 use rigel_model::record::journal::Run;
 use rigel_model::record::{RankLost, RanksEnd};
-use rigel_model::{Bytes, Error};
+use rigel_model::{Bytes, Error, usage};
 use std::fmt::Write;
 
 /// Maximum number of hosts in the table of a summary.
@@ -511,9 +511,9 @@ fn alone_chart(rounds: &HostRounds) -> Option<Chart> {
 /// One process measured alone.
 pub fn each_load(run: &Run) -> Result<Vec<HostsAtLoad>, Error> {
     if run.header.ranks.is_none() {
-        return Err(Error::usage(
+        return Err(usage!(
             "--per-host: one process measured this run alone",
-            "leave --per-host out",
+            "leave --per-host out"
         ));
     }
     Ok(analyse::each_load(run))

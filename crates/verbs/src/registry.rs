@@ -11,7 +11,7 @@ use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::plan::check_sessions;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Error, Invocation, Target};
+use rigel_model::{Error, Invocation, Target, usage};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -52,12 +52,10 @@ fn request<T: Verb + DeserializeOwned + 'static>(
 pub fn of(header: &Header) -> Result<Box<dyn Verb>, Error> {
     let verb = asked(&header.invocation).map_err(|why| {
         let version = &header.version;
-        Error::usage(
-            format!("this run was written by rigel {version}, and {why}"),
-            format!(
-                "read it with rigel {version}; this is {}",
-                env!("CARGO_PKG_VERSION")
-            ),
+        usage!(
+            "this run was written by rigel {version}, and {why}",
+            "read it with rigel {version}; this is {own}",
+            own = env!("CARGO_PKG_VERSION")
         )
     })?;
     check(&*verb, &header.target)?;

@@ -4,7 +4,7 @@
 //! line of anything that only a shell could execute. Executes and expands nothing. A refusal never
 //! shows a value, because it may be a password.
 
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -47,7 +47,7 @@ const COMMANDS: [&str; 29] = [
 const AS_DATA: &str = "this file is read as data and never executed";
 
 fn refusal(line: usize, what: &str, hint: &str) -> Error {
-    Error::usage(format!("line {line}: {what}"), hint)
+    usage!("line {line}: {what}", hint)
 }
 
 fn needs_shell(line: usize, what: &str, hint: &str) -> Error {

@@ -19,6 +19,7 @@ use rigel_model::record::ranks::RanksEnd;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{
     Error, Invocation, OrionFiles, Point, RunOptions, SqlTarget, Target, TargetFacts, in_line,
+    usage,
 };
 use rigel_verbs::Verb;
 use std::os::unix::fs::MetadataExt;
@@ -264,13 +265,11 @@ pub(in crate::cli) fn same_device(
     let device = std::fs::metadata(directory).ok().map(|facts| facts.dev());
     let now = device.map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
     match then.zip(now).filter(|(then, now)| then != now) {
-        Some(((major, minor), (major_now, minor_now))) => Err(Error::usage(
-            format!(
-                "this run cannot be resumed: '{}' was on device {major}:{minor} and is on \
-                 {major_now}:{minor_now}",
-                directory.display()
-            ),
+        Some(((major, minor), (major_now, minor_now))) => Err(usage!(
+            "this run cannot be resumed: '{directory}' was on device {major}:{minor} and is on \
+             {major_now}:{minor_now}",
             "mount the storage that it was started on, or start another run",
+            directory = directory.display()
         )),
         None => Ok(now),
     }

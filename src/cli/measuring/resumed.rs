@@ -17,7 +17,9 @@ use rigel_device::engine::{self, AUTO};
 use rigel_measure::run::agreement::Agreement;
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::EngineChoice;
-use rigel_model::{Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, shell_word};
+use rigel_model::{
+    Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, failed, shell_word, usage,
+};
 use rigel_ranks::Ranks;
 use rigel_verbs::{Verb, registry};
 use serde::{Deserialize, Serialize};
@@ -63,9 +65,9 @@ impl SharedPlan {
     /// The verb. Refuses what no command line could have asked for.
     fn check(&self, verb: &str, target: &Target) -> Result<Box<dyn Verb>, Error> {
         let refused = |what: String| {
-            Err(Error::failed(
-                format!("rank 0 sent {what}"),
-                "is rank 0 the same version of rigel?",
+            Err(failed!(
+                "rank 0 sent {what}",
+                "is rank 0 the same version of rigel?"
             ))
         };
         let invocation = Invocation::of(&self.verb, &self.request);
@@ -111,13 +113,11 @@ impl NamedAgain {
             return Ok(Some(Self { target, urls }));
         }
         if let Some(ranks) = ranks::joined() {
-            return Err(Error::usage(
-                format!(
-                    "{} ranks cannot resume a run whose TARGET is not given again",
-                    ranks.size()
-                ),
+            return Err(usage!(
+                "{size} ranks cannot resume a run whose TARGET is not given again",
                 "name the same files, devices, directory or URLs as then: only rank 0 has the \
                  journal, and no rank opens what another one names",
+                size = ranks.size()
             ));
         }
         let option = [
@@ -125,9 +125,9 @@ impl NamedAgain {
             ("--keep", args.keep),
         ];
         match option.iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(Error::usage(
-                format!("{option} is given, and a resumed run has its original options"),
-                "give --resume without it, or start another run",
+            Some((option, _)) => Err(usage!(
+                "{option} is given, and a resumed run has its original options",
+                "give --resume without it, or start another run"
             )),
             None => Ok(None),
         }
@@ -154,12 +154,11 @@ impl NamedAgain {
         if is_same {
             return Ok(());
         }
-        Err(Error::usage(
-            format!(
-                "this run was made on '{}', and '{}' is given",
-                header.target, self.target
-            ),
+        Err(usage!(
+            "this run was made on '{target}', and '{given}' is given",
             "give the target of the run, as it was given then; or start another run",
+            target = header.target,
+            given = self.target
         ))
     }
 
@@ -238,9 +237,9 @@ pub(super) fn share(header: &Header, args: &MeasuringArgs) -> Result<(), Error> 
     let then = header.ranks.as_ref().map_or(1, |group| group.size());
     let now = ranks::joined().map_or(1, Ranks::size);
     if then != now {
-        return Err(Error::usage(
-            format!("this run was made by {then} ranks, and these are {now}"),
-            "resume it with as many ranks, on the same hosts",
+        return Err(usage!(
+            "this run was made by {then} ranks, and these are {now}",
+            "resume it with as many ranks, on the same hosts"
         ));
     }
     let (Some(ranks), Some(group)) = (ranks::joined(), &header.ranks) else {
@@ -259,12 +258,12 @@ pub(super) fn refuse_other_hosts(header: &Header, now: Option<&RankGroup>) -> Re
     let mut pairs = then.members.iter().zip(&now.members);
     match pairs.find(|(then, now)| then.host.name != now.host.name) {
         None => Ok(()),
-        Some((then, now)) => Err(Error::usage(
-            format!(
-                "rank {} of this run was on '{}', and is on '{}'",
-                then.rank, then.host.name, now.host.name
-            ),
+        Some((then, now)) => Err(usage!(
+            "rank {rank} of this run was on '{there}', and is on '{here}'",
             "resume it on the same hosts in the same order, or start another run",
+            rank = then.rank,
+            there = then.host.name,
+            here = now.host.name
         )),
     }
 }
@@ -276,19 +275,17 @@ pub(super) fn follow(
     named: Option<NamedAgain>,
     verb: &str,
 ) -> Result<Job, Error> {
-    let named = named.ok_or_else(|| Error::usage("no target is given", "name one"))?;
+    let named = named.ok_or_else(|| usage!("no target is given", "name one"))?;
     let plan: SharedPlan = ranks.from_root(SHARED)?;
     let verb = plan.check(verb, &named.target)?;
     let access = named.access(args)?;
     if let Some(access) = &access {
         let tables = database::tables_of(access)?;
         if verb.tables() != Some(tables) {
-            return Err(Error::usage(
-                format!(
-                    "'{}' has {tables}, and this run was made on other tables",
-                    named.target
-                ),
+            return Err(usage!(
+                "'{target}' has {tables}, and this run was made on other tables",
                 "restore the tables that it was started on, or start another run",
+                target = named.target
             ));
         }
     }

@@ -17,7 +17,7 @@ use rigel_measure::run::{self, Bench, Event, Listen, soak};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{Journal, MeasuredLine};
-use rigel_model::{Coordinates, Error, Target};
+use rigel_model::{Coordinates, Error, Target, usage};
 use rigel_ranks::Ranks;
 use std::cell::RefCell;
 use std::path::Path;
@@ -149,9 +149,9 @@ fn prepare_and_measure(
     ended: &mut OnRound,
 ) -> Result<(), Error> {
     let Some(request) = job.verb.downcast_ref::<SoakRequest>().cloned() else {
-        return Err(Error::usage(
+        return Err(usage!(
             "this run was made by another verb",
-            "resume it with the verb that started it",
+            "resume it with the verb that started it"
         ));
     };
     let made = only(job, stop, &mut |event| notify(&event));

@@ -5,6 +5,7 @@
 use crate::figures::quantity::bound_in_words;
 use rigel_model::{
     DemandInterval, DemandKind, DemandStream, Error, Measure, Nanos, Objective, quantile_name,
+    usage,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -36,12 +37,10 @@ impl FromStr for StreamObjective {
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             let kinds = DemandKind::ALL.map(DemandKind::words).join(", ");
-            Error::usage(
-                format!("'{text}' is not an objective of a stream"),
-                format!(
-                    "write it as 'random reads p99<2ms' or 'log writes mean<1ms', in quotes; \
-                     streams: {kinds}"
-                ),
+            usage!(
+                "'{text}' is not an objective of a stream",
+                "write it as 'random reads p99<2ms' or 'log writes mean<1ms', in quotes; streams: \
+                 {kinds}"
             )
         };
         let text = text.trim();

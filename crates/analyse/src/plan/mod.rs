@@ -10,7 +10,9 @@ pub mod soak;
 pub mod visits;
 
 use crate::PointSummary;
-use rigel_model::{Bound, Bytes, Coordinates, Error, KIB, Point, Ratio, SqlWork, Tables, Target};
+use rigel_model::{
+    Bound, Bytes, Coordinates, Error, KIB, Point, Ratio, SqlWork, Tables, Target, usage,
+};
 pub use sessions::{SqlStop, SqlTerms};
 use std::fmt::Debug;
 
@@ -131,9 +133,10 @@ fn check_sizes(sizes: Vec<u32>, largest: u64) -> Result<(), Error> {
     let is_odd = |size: &u64| !(512..=u64::from(SIZE_KB_MAX) * KIB).contains(size);
     match [smallest.into(), largest].into_iter().find(is_odd) {
         None => Ok(()),
-        Some(size) => Err(Error::usage(
-            format!("this run has I/Os of {}", Bytes(size)),
+        Some(size) => Err(usage!(
+            "this run has I/Os of {size}",
             "an I/O has from 512 bytes to 1GiB: the journal is damaged, or of another version",
+            size = Bytes(size)
         )),
     }
 }

@@ -8,7 +8,7 @@ use super::search::{SMALL, seed_of};
 use super::{Plan, SqlTerms, check_sizes};
 use crate::PointSummary;
 use crate::series::soak_request::SoakRequest;
-use rigel_model::{Coordinates, Error, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
+use rigel_model::{Coordinates, Error, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp, usage};
 
 /// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks
 /// of rounds.
@@ -54,9 +54,9 @@ impl Plan for SoakRequest {
 
     fn check_values(&self) -> Result<(), Error> {
         if self.every == Nanos(0) {
-            return Err(Error::usage(
+            return Err(usage!(
                 "this soak begins a round every 0s",
-                "the journal is damaged, or of another version",
+                "the journal is damaged, or of another version"
             ));
         }
         check_sizes(self.sizes(), self.largest())

@@ -10,7 +10,7 @@ use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 use rigel_device::{bounded, rights};
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed, usage};
 use std::io;
 use std::time::Duration;
 
@@ -200,7 +200,7 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
             "check that the server is running, and check host, port, socket and sslmode".into(),
         ),
     };
-    Error::failed(format!("'{address}' {what}"), hint)
+    failed!("'{address}' {what}", hint)
 }
 
 /// True if TLS was requested and the server does not support it.
@@ -253,9 +253,10 @@ pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Err
         None => "the server closed the connection: see its log",
         Some(_) => "see the server's log",
     };
-    Error::failed(
-        format!("'{address}' could not {what}: {}", in_words(error)),
+    failed!(
+        "'{address}' could not {what}: {error}",
         hint,
+        error = in_words(error)
     )
 }
 
@@ -307,9 +308,10 @@ pub(super) fn version(
         .map_err(|error| failed(address, "report its version", &error))?;
     let version = MysqlVersion::parse(&text.unwrap_or_default());
     if version.is_old() {
-        return Err(Error::usage(
-            format!("'{address}' is {}", version.name),
+        return Err(usage!(
+            "'{address}' is {name}",
             "its statistics are not sufficient: use MariaDB 10.2, MySQL 5.7 or newer",
+            name = version.name
         ));
     }
     Ok(version)

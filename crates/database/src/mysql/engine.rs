@@ -20,7 +20,7 @@ use rigel_device::engine::blocking::Blocking;
 use rigel_device::engine::{Engine, ServerMonitor, Session};
 use rigel_model::{
     Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay,
-    Redo, ServerFacts, ServerSample, SqlWork, Tables,
+    Redo, ServerFacts, ServerSample, SqlWork, Tables, failed, usage,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,30 +52,24 @@ impl Mysql {
         statement_timeout: Option<Nanos>,
     ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
         if work.way == ReadWay::File {
-            return Err(Error::usage(
-                format!(
-                    "'{}' cannot read a block from a file: MySQL has no statement for it",
-                    access.servers[0]
-                ),
+            return Err(usage!(
+                "'{servers}' cannot read a block from a file: MySQL has no statement for it",
                 "read through the buffer pool, or use PostgreSQL",
+                servers = access.servers[0]
             ));
         }
         if work.way == ReadWay::Prefetch {
-            return Err(Error::usage(
-                format!(
-                    "--prefetch is for PostgreSQL, and '{}' is not",
-                    access.servers[0]
-                ),
+            return Err(usage!(
+                "--prefetch is for PostgreSQL, and '{servers}' is not",
                 "leave it out: InnoDB reads the blocks of such a list one after the other too",
+                servers = access.servers[0]
             ));
         }
         if work.pipeline > 1 {
-            return Err(Error::usage(
-                format!(
-                    "--pipeline is for PostgreSQL, and '{}' is not",
-                    access.servers[0]
-                ),
+            return Err(usage!(
+                "--pipeline is for PostgreSQL, and '{servers}' is not",
                 "leave it out: the protocol has one operation at a time on a connection",
+                servers = access.servers[0]
             ));
         }
         let mut monitors = Vec::new();
@@ -477,12 +471,10 @@ fn refuse_other_plan(address: &Address, plan: &[String]) -> Result<(), Error> {
     if plan.iter().any(is_range) {
         return Ok(());
     }
-    Err(Error::failed(
-        format!(
-            "'{address}' does not read by index, one page after the other: {}",
-            plan.join(" | ")
-        ),
+    Err(failed!(
+        "'{address}' does not read by index, one page after the other: {plan}",
         "check that the tables have their index, or load them again",
+        plan = plan.join(" | ")
     ))
 }
 

@@ -17,7 +17,7 @@ use crate::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use crate::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
 use rigel_model::workload::Permutation;
 use rigel_model::workload::rng::Rng;
-use rigel_model::{Error, Tables, shell_word};
+use rigel_model::{Error, Tables, failed, shell_word, usage};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -102,12 +102,10 @@ fn manifest(
 }
 
 fn not_ours(address: &Address, table: &str) -> Error {
-    Error::usage(
-        format!(
-            "'{address}' has a table named {table} that was not made by rigel sql load; it is \
-             left alone"
-        ),
-        "give another database in the URL, or rename that table",
+    usage!(
+        "'{address}' has a table named {table} that was not made by rigel sql load; it is left \
+         alone",
+        "give another database in the URL, or rename that table"
     )
 }
 
@@ -183,9 +181,9 @@ fn page(connection: &mut MysqlConnection, address: &Address) -> Result<u32, Erro
         .map_err(|error| failed(address, "report its page size", &error))?;
     let page = page.unwrap_or(0);
     if !(4096..=PAGE_MAX).contains(&page) {
-        return Err(Error::usage(
-            format!("'{address}' has pages of {page} bytes, which one row cannot fill"),
-            "use a server with innodb_page_size of 4 KiB to 32 KiB",
+        return Err(usage!(
+            "'{address}' has pages of {page} bytes, which one row cannot fill",
+            "use a server with innodb_page_size of 4 KiB to 32 KiB"
         ));
     }
     Ok(page)
@@ -204,12 +202,10 @@ fn make(
     let place = match tablespace {
         None => String::new(),
         Some(name) if version(connection, address)?.is_mariadb => {
-            return Err(Error::usage(
-                format!(
-                    "tablespace '{name}' is requested, but '{address}' is MariaDB, which does not \
-                     support it"
-                ),
-                "leave out --tablespace",
+            return Err(usage!(
+                "tablespace '{name}' is requested, but '{address}' is MariaDB, which does not \
+                 support it",
+                "leave out --tablespace"
             ));
         }
         Some(name) => format!(" TABLESPACE `{}`", name.replace('`', "``")),
@@ -422,15 +418,11 @@ fn verify(
             .map_err(|error| failed(address, "check a table", &error))?;
         let count = count.unwrap_or(0);
         if count != rows || pages < rows || pages > most {
-            return Err(Error::failed(
-                format!(
-                    "'{address}' has {pages} pages and {count} rows in {name}, but {rows} of each \
-                     were loaded"
-                ),
-                format!(
-                    "remove the tables and load again: rigel sql drop {}",
-                    shell_word(&address.to_string())
-                ),
+            return Err(failed!(
+                "'{address}' has {pages} pages and {count} rows in {name}, but {rows} of each were \
+                 loaded",
+                "remove the tables and load again: rigel sql drop {word}",
+                word = shell_word(&address.to_string())
             ));
         }
         blocks += pages;

@@ -4,7 +4,7 @@ use super::client::{connect, failed, in_words, version};
 use super::connection::MysqlConnection;
 use crate::access::{Access, Address};
 use crate::pairs::numbers;
-use rigel_model::Error;
+use rigel_model::{Error, failed};
 use std::collections::BTreeMap;
 
 /// A connection for statistics.
@@ -38,9 +38,9 @@ impl MysqlStatus {
         let version = version(&mut client, address)?;
         let mut status = Self { client };
         let counters = status.counters().map_err(|said| {
-            Error::failed(
-                format!("'{address}' could not report its statistics: {said}"),
-                "see the server's log",
+            failed!(
+                "'{address}' could not report its statistics: {said}",
+                "see the server's log"
             )
         })?;
         let block = counters.get("Innodb_page_size").copied().unwrap_or(16_384);

@@ -8,7 +8,7 @@ use super::client::failed;
 use super::connection::MysqlConnection;
 use crate::access::Address;
 use crate::tables::{SCHEMA, is_name_of_ours};
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 
 /// Names and types. Asked for more, the server would open the views.
 const TYPES: &str = "SELECT TABLE_NAME, TABLE_TYPE, NULL FROM information_schema.TABLES WHERE \
@@ -66,9 +66,9 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn refused(address: &Address, what: &str) -> Error {
-    Error::usage(
-        format!("'{address}' has an object {what}, which could run code; it is left alone"),
-        "remove it, or give a database in which no other user may create objects",
+    usage!(
+        "'{address}' has an object {what}, which could run code; it is left alone",
+        "remove it, or give a database in which no other user may create objects"
     )
 }
 

@@ -7,7 +7,7 @@ use super::protocol::{self, PostgresClient, PostgresError};
 use crate::access::{self, Access, Address, Tls};
 use crate::tls;
 use rigel_device::rights;
-use rigel_model::{Error, ReadWay};
+use rigel_model::{Error, ReadWay, failed};
 
 /// Columns of a row besides its key.
 pub(super) const COLUMNS: usize = 19;
@@ -90,7 +90,7 @@ fn not_connected(address: &Address, with_password: bool, error: &PostgresError) 
             "check that the server is running, and check host, port and sslmode".into(),
         ),
     };
-    Error::failed(format!("'{address}' {what}"), hint)
+    failed!("'{address}' {what}", hint)
 }
 
 /// The error for a statement that should not have failed.
@@ -105,8 +105,9 @@ pub(super) fn failed(address: &Address, what: &str, error: &PostgresError) -> Er
         _ if error.is_closed() => "the server closed the connection: see its log",
         _ => "see the server's log",
     };
-    Error::failed(
-        format!("'{address}' could not {what}: {}", error.in_words()),
+    failed!(
+        "'{address}' could not {what}: {error}",
         hint,
+        error = error.in_words()
     )
 }

@@ -17,7 +17,7 @@ use rigel_device::engine::blocking::Blocking;
 use rigel_device::engine::{Engine, ServerMonitor, Session};
 use rigel_model::{
     Bytes, Dbms, Error, Finding, FindingName, Kind, Nanos, ReadWay, ServerFacts, ServerSample,
-    SqlWork, Tables,
+    SqlWork, Tables, failed, usage,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -187,9 +187,10 @@ fn describe(
         .and_then(|row| row.value(0))
         .map_err(|error| asked(&error))?;
     if number < VERSION_MIN {
-        return Err(Error::usage(
-            format!("'{address}' is PostgreSQL {}", number / 10_000),
+        return Err(usage!(
+            "'{address}' is PostgreSQL {major}",
             "its statistics are not sufficient: use PostgreSQL 14 or newer",
+            major = number / 10_000
         ));
     }
     let rows = client
@@ -265,9 +266,10 @@ fn plan(
     if plan.iter().any(|line| line.contains(wanted)) {
         return Ok(plan);
     }
-    Err(Error::failed(
-        format!("'{address}' does not read by {words}: {}", plan.join(" | ")),
+    Err(failed!(
+        "'{address}' does not read by {words}: {plan}",
         "check that the tables have their index, or load them again",
+        plan = plan.join(" | ")
     ))
 }
 
@@ -344,12 +346,10 @@ pub(crate) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Err
         );
     }
     match files.iter().find(|file: &&PathBuf| !file.is_file()) {
-        Some(file) => Err(Error::failed(
-            format!(
-                "'{address}' has its table in '{}', which is not visible here",
-                file.display()
-            ),
+        Some(file) => Err(failed!(
+            "'{address}' has its table in '{file}', which is not visible here",
             "give a server on this machine whose files this user may read",
+            file = file.display()
         )),
         None => Ok(files),
     }

@@ -13,7 +13,7 @@ use crate::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
 use crate::tables::{SCHEMA, blocks_table, scan_table};
 use rigel_model::workload::Permutation;
 use rigel_model::workload::rng::Rng;
-use rigel_model::{Error, Tables, shell_word};
+use rigel_model::{Error, Tables, failed, shell_word, usage};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -72,12 +72,10 @@ fn manifest(
 }
 
 fn not_ours(address: &Address) -> Error {
-    Error::usage(
-        format!(
-            "'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is \
-             left alone"
-        ),
-        "give another database in the URL, or rename that schema",
+    usage!(
+        "'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is left \
+         alone",
+        "give another database in the URL, or rename that schema"
     )
 }
 
@@ -141,9 +139,9 @@ fn refuse_second(client: &mut PostgresClient, address: &Address) -> Result<(), E
     {
         return Ok(());
     }
-    Err(Error::usage(
-        format!("'{address}' is being loaded by another rigel process"),
-        "wait for it, or stop it with Ctrl-C",
+    Err(usage!(
+        "'{address}' is being loaded by another rigel process",
+        "wait for it, or stop it with Ctrl-C"
     ))
 }
 
@@ -360,15 +358,11 @@ fn verify(
         let (pages, there, fullest, correlation) = look_at(client, &name, tables.block, rows)
             .map_err(|error| failed(address, "check a table", &error))?;
         if there != rows || pages < rows || pages > blocks_most(rows) || fullest > 1 {
-            return Err(Error::failed(
-                format!(
-                    "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to \
-                     {fullest} in a block, but {rows} rows were loaded, one per block"
-                ),
-                format!(
-                    "remove the tables and load again: rigel sql drop {}",
-                    shell_word(&address.to_string())
-                ),
+            return Err(failed!(
+                "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to \
+                 {fullest} in a block, but {rows} rows were loaded, one per block",
+                "remove the tables and load again: rigel sql drop {word}",
+                word = shell_word(&address.to_string())
             ));
         }
         worst = chunks::refuse_ordered(address, &name, rows, correlation, worst)?;

@@ -5,7 +5,7 @@ use super::protocol::PostgresClient;
 use super::trust::refuse_foreign;
 use crate::access::{Access, Address};
 use crate::tables::{SCHEMA, blocks_table};
-use rigel_model::{Error, TablePlan};
+use rigel_model::{Error, TablePlan, failed};
 use serde_json::Value;
 
 /// A session that executes statements by a given plan.
@@ -134,12 +134,10 @@ impl PlanSession {
     }
 
     fn unclear(&self, explained: &Value) -> Error {
-        Error::failed(
-            format!(
-                "'{}' does not explain the expected plan: {explained}",
-                self.address
-            ),
+        failed!(
+            "'{address}' does not explain the expected plan: {explained}",
             "give another version of PostgreSQL with --server-bin",
+            address = self.address
         )
     }
 }

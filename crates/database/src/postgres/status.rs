@@ -4,7 +4,7 @@ use super::client::{VERSION_MIN, connect, failed};
 use super::protocol::{PostgresClient, PostgresError, PostgresRow};
 use crate::access::{Access, Address};
 use crate::pairs::numbers;
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -48,9 +48,9 @@ impl PostgresStatus {
         let number: i32 = fact("server_version_num").parse().unwrap_or(0);
         let version = format!("PostgreSQL {}", fact("server_version"));
         if number < VERSION_MIN {
-            return Err(Error::usage(
-                format!("'{address}' is {version}"),
-                "its statistics are not sufficient: use PostgreSQL 14 or newer",
+            return Err(usage!(
+                "'{address}' is {version}",
+                "its statistics are not sufficient: use PostgreSQL 14 or newer"
             ));
         }
         let counters = counters_statement(number);

@@ -9,7 +9,7 @@ use super::client::failed;
 use super::protocol::{PostgresClient, PostgresRow};
 use crate::access::Address;
 use crate::tables::{SCHEMA, is_name_of_ours};
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 
 /// The schema, in a row without a name, and the relations in it: name, owner, whether the owner is
 /// this user or a superuser, what kind it is, and what else would run code.
@@ -55,11 +55,9 @@ fn refuse(address: &Address, row: &PostgresRow) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    Err(Error::usage(
-        format!("'{address}' has {object} {what}; it is left alone"),
-        format!(
-            "connect as the user that loaded the tables, or give a database where no other user \
-             has objects in the schema {SCHEMA}"
-        ),
+    Err(usage!(
+        "'{address}' has {object} {what}; it is left alone",
+        "connect as the user that loaded the tables, or give a database where no other user has \
+         objects in the schema {SCHEMA}"
     ))
 }

@@ -1,6 +1,6 @@
 //! The user that a server runs as.
 
-use rigel_model::{Dbms, Error};
+use rigel_model::{Dbms, Error, failed};
 
 /// The user that a server runs as if Rigel is root; servers refuse to run as root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +24,10 @@ pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
     };
     let account = account_in(&users, own).or_else(|| account_in(&users, "nobody"));
     account.map(Some).ok_or_else(|| {
-        Error::failed(
-            format!(
-                "a database server refuses to run as root, and neither user {own} nor user nobody \
-                 exists"
-            ),
-            "run rigel as another user, who may write to the directory",
+        failed!(
+            "a database server refuses to run as root, and neither user {own} nor user nobody \
+             exists",
+            "run rigel as another user, who may write to the directory"
         )
     })
 }

@@ -7,7 +7,7 @@ use super::server_dir::{
     MARKER, MARKER_MOST, Marker, NAME, bytes_of, names_in, open_in, remove_all, unique_name,
 };
 use super::{memory, process};
-use rigel_model::{Bytes, Error};
+use rigel_model::{Bytes, Error, failed, usage};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -77,13 +77,11 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
             // Hold the lock until the folder is gone, so that nobody else cleans at the same time.
             FolderState::Left(left, marker, inside, _lock) => {
                 if !process::kill_all_in(&folder) {
-                    return Err(Error::failed(
-                        format!(
-                            "{}: processes {:?} of its server cannot be ended",
-                            folder.display(),
-                            left.running
-                        ),
+                    return Err(failed!(
+                        "{folder}: processes {running:?} of its server cannot be ended",
                         "stop them, as root if necessary, and clean again",
+                        folder = folder.display(),
+                        running = left.running
                     ));
                 }
                 if let Some(group) = marker.group {
@@ -178,9 +176,10 @@ pub fn is_marker(text: &str) -> bool {
 /// Opens the directory, and lists its entries with a matching name, each with its full path.
 fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
     let unreadable = |error: io::Error| {
-        Error::usage(
-            format!("{}: {error}", directory.display()),
+        usage!(
+            "{directory}: {error}",
             "give a directory",
+            directory = directory.display()
         )
     };
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;

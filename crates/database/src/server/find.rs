@@ -5,7 +5,7 @@
 //! that other users could have placed there are ignored.
 
 use super::account::Account;
-use rigel_model::{Dbms, Error};
+use rigel_model::{Dbms, Error, usage};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -100,13 +100,11 @@ pub(super) fn programs(
                 .iter()
                 .map(|(server, maker)| format!("{server} and {maker}"))
                 .collect();
-            Error::usage(
-                format!(
-                    "{} has no {} that runs",
-                    bin.display(),
-                    names.join(", nor ")
-                ),
+            usage!(
+                "{bin} has no {names} that runs",
                 "give the directory of the server's programs, or leave out --server-bin",
+                bin = bin.display(),
+                names = names.join(", nor ")
             )
         });
     }

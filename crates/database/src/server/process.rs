@@ -6,7 +6,7 @@
 use super::find;
 use super::server_dir::ServerDir;
 use rigel_device::clock::Clock;
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, failed};
 use rustix::process::{Pid, Signal};
 use std::fs::File;
 use std::io;
@@ -120,28 +120,27 @@ pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
     } else {
         format!("; its log ends:\n{log}")
     };
-    Error::failed(
-        format!(
-            "the private server in {}: {what}{log}",
-            place.folder().display()
-        ),
+    failed!(
+        "the private server in {folder}: {what}{log}",
         "",
+        folder = place.folder().display()
     )
 }
 
 /// The error for a program that exists but does not start.
 pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
-    Error::failed(
-        format!("{} cannot be started: {error}", program.display()),
+    failed!(
+        "{program} cannot be started: {error}",
         "check that the server's user can reach it, or give other programs with --server-bin DIR",
+        program = program.display()
     )
 }
 
 /// The error if the stop flag was set before the server was ready.
 pub(super) fn stopped() -> Error {
-    Error::failed(
+    failed!(
         "stopped while the private server was being made; it was removed",
-        "",
+        ""
     )
 }
 

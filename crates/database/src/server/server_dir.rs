@@ -8,7 +8,7 @@
 
 use super::account::Account;
 use rigel_model::files::Directory;
-use rigel_model::{Bytes, Dbms, Error, shell_path};
+use rigel_model::{Bytes, Dbms, Error, failed, shell_path, usage};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -62,9 +62,10 @@ impl ServerDir {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::usage(
-                format!("{} is not a directory", directory.display()),
+            return Err(usage!(
+                "{directory} is not a directory",
                 "give a directory",
+                directory = directory.display()
             ));
         }
         let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
@@ -192,9 +193,8 @@ impl ServerDir {
             }
             file.write_all(text.as_bytes())
         };
-        write().map_err(|error| {
-            Error::failed(format!("cannot write {}: {error}", path.display()), "")
-        })?;
+        write()
+            .map_err(|error| failed!("cannot write {path}: {error}", "", path = path.display()))?;
         Ok(path)
     }
 
@@ -330,12 +330,10 @@ pub(super) fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) ->
             },
         );
     removed.map_err(|error| {
-        Error::failed(
-            format!(
-                "the private server's folder {} cannot be removed: {error}",
-                folder.display()
-            ),
+        failed!(
+            "the private server's folder {folder} cannot be removed: {error}",
             "remove it",
+            folder = folder.display()
         )
     })
 }
@@ -368,32 +366,26 @@ pub(super) fn unique_name(folder: &Path) -> String {
 }
 
 fn refused(directory: &Path, error: &io::Error) -> Error {
-    Error::usage(
-        format!(
-            "cannot make a private server in {}: {error}",
-            directory.display()
-        ),
+    usage!(
+        "cannot make a private server in {directory}: {error}",
         "give an existing directory that you may write to, on the storage to be measured",
+        directory = directory.display()
     )
 }
 
 fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     let Some(text) = socket.to_str() else {
-        return Err(Error::usage(
-            format!(
-                "the name of the directory {} is not UTF-8",
-                directory.display()
-            ),
+        return Err(usage!(
+            "the name of the directory {directory} is not UTF-8",
             "give one whose whole path is UTF-8",
+            directory = directory.display()
         ));
     };
     if text.len() > SOCKET_MOST {
-        return Err(Error::usage(
-            format!(
-                "the path of the socket {text} has {} bytes; the maximum is {SOCKET_MOST}",
-                text.len()
-            ),
+        return Err(usage!(
+            "the path of the socket {text} has {count} bytes; the maximum is {SOCKET_MOST}",
             "give a directory with a shorter path on the same storage",
+            count = text.len()
         ));
     }
     Ok(())
@@ -404,18 +396,14 @@ fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
     for folder in path.ancestors() {
         let closed = std::fs::metadata(folder).is_ok_and(|facts| !lets_through(&facts, account));
         if closed {
-            return Err(Error::usage(
-                format!(
-                    "the server would run as user {}, who cannot pass the directory {} to reach {}",
-                    account.name,
-                    folder.display(),
-                    path.display()
-                ),
-                format!(
-                    "give a directory that {} can reach, or run `chmod o+x {}`",
-                    account.name,
-                    shell_path(folder)
-                ),
+            return Err(usage!(
+                "the server would run as user {name}, who cannot pass the directory {folder} to \
+                 reach {path}",
+                "give a directory that {name} can reach, or run `chmod o+x {word}`",
+                name = account.name,
+                folder = folder.display(),
+                path = path.display(),
+                word = shell_path(folder)
             ));
         }
     }

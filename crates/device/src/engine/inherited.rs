@@ -5,7 +5,7 @@
 //! a number into an environment, so the number is judged before it is adopted. What is adopted is a
 //! second descriptor of the socket: whoever owns the first one keeps it, whenever this is called.
 
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -22,7 +22,7 @@ const FIRST: RawFd = 3;
 pub fn adopt(name: &str, descriptor: RawFd) -> Result<UnixStream, Error> {
     static ADOPTED: AtomicBool = AtomicBool::new(false);
     let unset = "this environment was inherited from another job; unset PMI_FD PMI_RANK PMI_SIZE";
-    let refused = |why| Error::usage(format!("{name}={descriptor} is {why}"), unset);
+    let refused = |why| usage!("{name}={descriptor} is {why}", unset);
     if descriptor < FIRST {
         return Err(refused("no descriptor of a job"));
     }

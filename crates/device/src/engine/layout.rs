@@ -4,7 +4,7 @@
 //! volume is exactly one byte of one member. An I/O never crosses two members: the rest at the end
 //! of a member, less than one *grain*, is not used.
 
-use rigel_model::{Bytes, Error, Layout};
+use rigel_model::{Bytes, Error, Layout, usage};
 
 /// The layout of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +29,11 @@ impl VolumeMap {
             Layout::Stripe { stripe } => stripe.0,
         };
         if stripe == 0 || !stripe.is_multiple_of(grain) {
-            return Err(Error::usage(
-                format!(
-                    "a stripe of {} would split I/Os of {}",
-                    Bytes(stripe),
-                    Bytes(grain)
-                ),
+            return Err(usage!(
+                "a stripe of {stripe} would split I/Os of {grain}",
                 "make the stripe a multiple of the largest I/O",
+                stripe = Bytes(stripe),
+                grain = Bytes(grain)
             ));
         }
         let whole = |size: u64| size / stripe * stripe;
@@ -57,13 +55,11 @@ impl VolumeMap {
         };
         let usable = ends.last().copied().unwrap_or(0);
         if usable < 2 * grain {
-            return Err(Error::usage(
-                format!(
-                    "the targets have {} together, which is too small for two I/Os of {}",
-                    Bytes(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))),
-                    Bytes(grain)
-                ),
+            return Err(usage!(
+                "the targets have {all} together, which is too small for two I/Os of {grain}",
                 "give larger targets, or a smaller stripe or I/O size",
+                all = Bytes(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))),
+                grain = Bytes(grain)
             ));
         }
         Ok(Self {
@@ -81,13 +77,12 @@ impl VolumeMap {
     pub fn part(mut self, index: u64, of: u64, grain: u64) -> Result<Self, Error> {
         let size = self.usable / of.max(1) / grain.max(1) * grain;
         if size < 2 * grain {
-            return Err(Error::usage(
-                format!(
-                    "a volume of {} divided among {of} ranks is too small for two I/Os of {} each",
-                    Bytes(self.usable),
-                    Bytes(grain)
-                ),
+            return Err(usage!(
+                "a volume of {usable} divided among {of} ranks is too small for two I/Os of \
+                 {grain} each",
                 "give larger targets, fewer ranks, or --same-blocks",
+                usable = Bytes(self.usable),
+                grain = Bytes(grain)
             ));
         }
         self.start = index * size;

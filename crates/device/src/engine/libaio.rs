@@ -9,7 +9,7 @@ use super::volume::Volume;
 use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
 use rigel_model::{
-    Cause, Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot,
+    Cause, Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot, failed,
 };
 use std::io;
 use std::os::fd::AsRawFd;
@@ -108,9 +108,10 @@ impl Engine for Libaio {
         check(unsafe { libc::syscall(libc::SYS_io_setup, lengths.len(), &raw mut context) })
             .map_err(|error| {
                 let hint = "raise fs.aio-max-nr (sysctl), or request fewer outstanding I/Os";
-                Error::failed(
-                    format!("io_setup for {} I/Os: {error}", lengths.len()),
+                failed!(
+                    "io_setup for {count} I/Os: {error}",
                     hint,
+                    count = lengths.len()
                 )
             })?;
         Ok(Box::new(LibaioSession {

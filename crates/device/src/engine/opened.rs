@@ -6,7 +6,7 @@
 //! writes.
 
 use crate::bounded;
-use rigel_model::{Error, FileKind};
+use rigel_model::{Error, FileKind, failed, usage};
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -172,12 +172,10 @@ pub(super) fn by_number(file: &File) -> PathBuf {
 }
 
 fn without_proc(path: &Path) -> Error {
-    Error::failed(
-        format!(
-            "'{}' cannot be examined: /proc is not mounted here",
-            path.display()
-        ),
+    failed!(
+        "'{path}' cannot be examined: /proc is not mounted here",
         "mount it: mount -t proc proc /proc",
+        path = path.display()
     )
 }
 
@@ -203,40 +201,37 @@ fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     } else {
         ("a socket", "give a file or a block device")
     };
-    Err(Error::usage(
-        format!("'{}' is {what}", path.display()),
-        hint,
-    ))
+    Err(usage!("'{path}' is {what}", hint, path = path.display()))
 }
 
 /// The error if `path` cannot be opened, with a hint.
 fn refused(path: &Path, error: &std::io::Error) -> Error {
     let shown = path.display();
     match error.kind() {
-        ErrorKind::NotFound if path.is_symlink() => Error::usage(
-            format!("'{shown}' is a symbolic link to something that does not exist"),
-            "`readlink -f` shows where it leads",
+        ErrorKind::NotFound if path.is_symlink() => usage!(
+            "'{shown}' is a symbolic link to something that does not exist",
+            "`readlink -f` shows where it leads"
         ),
-        ErrorKind::NotFound => Error::usage(
-            format!("'{shown}' does not exist"),
-            "check the spelling; Rigel creates a file only if a directory is given",
+        ErrorKind::NotFound => usage!(
+            "'{shown}' does not exist",
+            "check the spelling; Rigel creates a file only if a directory is given"
         ),
-        ErrorKind::PermissionDenied => Error::usage(
-            format!("'{shown}' cannot be read: permission denied"),
+        ErrorKind::PermissionDenied => usage!(
+            "'{shown}' cannot be read: permission denied",
             if rustix::process::geteuid().is_root() {
                 "even root is refused: allow the device to this container or service (docker run \
                  --device, DeviceAllow= of systemd), or run outside of it"
             } else {
                 "run as root, or as a user with access to it and to every directory above it"
-            },
+            }
         ),
-        ErrorKind::NotADirectory => Error::usage(
-            format!("'{shown}' does not exist: a part of the path is not a directory"),
-            "check the spelling",
+        ErrorKind::NotADirectory => usage!(
+            "'{shown}' does not exist: a part of the path is not a directory",
+            "check the spelling"
         ),
-        _ => Error::usage(
-            format!("'{shown}' cannot be opened: {error}"),
-            "check whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
+        _ => usage!(
+            "'{shown}' cannot be opened: {error}",
+            "check whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`"
         ),
     }
 }

@@ -8,7 +8,7 @@
 //! file of our own making and of our own user, that nobody locks. A filesystem may keep the locks of
 //! other hosts from us, so a young file is left alone too.
 
-use rigel_model::{Error, Nanos};
+use rigel_model::{Error, Nanos, usage};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -47,9 +47,10 @@ impl PresenceFile {
     pub fn make(directory: &Path, name: &str) -> Result<Self, Error> {
         let path = directory.join(format!("{PREFIX}{name}"));
         let failed = |error: std::io::Error| {
-            Error::usage(
-                format!("cannot create a file in '{}': {error}", directory.display()),
+            usage!(
+                "cannot create a file in '{directory}': {error}",
                 "give an existing directory that you may write to, on the storage to be measured",
+                directory = directory.display()
             )
         };
         // Readable for all: another host's root may be nobody here.

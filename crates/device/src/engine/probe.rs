@@ -7,7 +7,7 @@
 
 use super::mounts::{Mount, mount_of, mounts};
 use super::opened::{Opened, device_number};
-use rigel_model::{Bytes, Error, Extents, FileKind, VolumeMember};
+use rigel_model::{Bytes, Error, Extents, FileKind, VolumeMember, failed};
 use rustix::fs::{AtFlags, StatxFlags};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -76,12 +76,10 @@ fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
 
 fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
     let bytes = target.bytes().map_err(|error| {
-        Error::failed(
-            format!(
-                "the size of '{}' cannot be read: {error}",
-                target.path().display()
-            ),
+        failed!(
+            "the size of '{path}' cannot be read: {error}",
             "",
+            path = target.path().display()
         )
     })?;
     let alignment = rustix::fs::ioctl_blksszget(target.file())

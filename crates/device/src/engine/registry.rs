@@ -5,7 +5,7 @@ use super::file_engine::FileEngine;
 use super::volume::Volume;
 use super::{libaio, psync, uring};
 use crate::clock::Clock;
-use rigel_model::{EngineInfo, Error, Finding, FindingName};
+use rigel_model::{EngineInfo, Error, Finding, FindingName, usage};
 
 /// All engines for files and devices, in the order of the help. The first is the default.
 pub static ENGINES: &[FileEngine] = &[uring::ENGINE, libaio::ENGINE, psync::ENGINE];
@@ -59,9 +59,10 @@ pub fn choose(
 fn unknown(name: &str) -> Error {
     let names: Vec<&str> = names().collect();
     let (last, others) = names.split_last().expect("there are engines");
-    Error::usage(
-        format!("there is no engine '{name}'"),
-        format!("use {} or {last}", others.join(", ")),
+    usage!(
+        "there is no engine '{name}'",
+        "use {others} or {last}",
+        others = others.join(", ")
     )
 }
 

@@ -5,7 +5,7 @@
 //! nothing.
 
 use super::opened::Opened;
-use rigel_model::Error;
+use rigel_model::{Error, failed};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -38,9 +38,10 @@ impl SampledBlocks {
     /// It cannot be read.
     pub fn of(target: &Opened) -> Result<Self, Error> {
         let failed = |error: std::io::Error| {
-            Error::failed(
-                format!("'{}' cannot be read: {error}", target.path().display()),
+            failed!(
+                "'{path}' cannot be read: {error}",
                 "",
+                path = target.path().display()
             )
         };
         let bytes = target.bytes().map_err(failed)?;

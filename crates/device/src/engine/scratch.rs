@@ -10,7 +10,7 @@ use super::opened::{Opened, by_number};
 use crate::clock;
 use rigel_model::workload::content;
 use rigel_model::workload::rng::Rng;
-use rigel_model::{Bytes, Error, FileKind, Finding, FindingName, GIB, MIB};
+use rigel_model::{Bytes, Error, FileKind, Finding, FindingName, GIB, MIB, failed, usage};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -54,16 +54,18 @@ impl Scratch {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::usage(
-                format!("{} is not a directory", directory.display()),
+            return Err(usage!(
+                "{directory} is not a directory",
                 "give a directory",
+                directory = directory.display()
             ));
         }
         let free = free_space(directory)?;
         let bytes = size(bytes, free).map_err(|(what, hint)| {
-            Error::usage(
-                format!("a scratch file in {}: {what}", directory.display()),
+            usage!(
+                "a scratch file in {directory}: {what}",
                 hint,
+                directory = directory.display()
             )
         })?;
         // In a container every run may have the same PID: use the first name that is free.
@@ -181,12 +183,10 @@ impl Drop for Made {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Error {
-    Error::usage(
-        format!(
-            "cannot create a scratch file in {}: {error}",
-            path.display()
-        ),
+    usage!(
+        "cannot create a scratch file in {path}: {error}",
         "give an existing directory that you may write to, on the storage to be measured",
+        path = path.display()
     )
 }
 
@@ -210,9 +210,10 @@ fn room(free: u64) -> u64 {
 pub fn default_size(directory: &Path, runs: u64) -> Result<Bytes, Error> {
     let free = free_space(directory)?;
     shared_size(free, runs).map_err(|(what, hint)| {
-        Error::usage(
-            format!("a scratch file in {}: {what}", directory.display()),
+        usage!(
+            "a scratch file in {directory}: {what}",
             hint,
+            directory = directory.display()
         )
     })
 }
@@ -261,16 +262,14 @@ pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
         })?;
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
         if holes > room(free) {
-            return Err(Error::usage(
-                format!(
-                    "writing to '{}' would fill its filesystem: {} of the blocks to write are not \
-                     allocated yet, {} are free, of which {} may be used",
-                    target.path().display(),
-                    Bytes(holes),
-                    Bytes(free),
-                    Bytes(room(free))
-                ),
+            return Err(usage!(
+                "writing to '{path}' would fill its filesystem: {holes} of the blocks to write are \
+                 not allocated yet, {free} are free, of which {room} may be used",
                 "give a smaller file or one that is completely written, or free some space",
+                path = target.path().display(),
+                holes = Bytes(holes),
+                free = Bytes(free),
+                room = Bytes(room(free))
             ));
         }
     }
@@ -326,12 +325,10 @@ fn fill(
     progress: &mut dyn FnMut(Bytes, Bytes) -> bool,
 ) -> Result<(), Error> {
     let failed = |error: std::io::Error| {
-        Error::failed(
-            format!(
-                "filling the scratch file {} failed: {error}",
-                name.display()
-            ),
+        failed!(
+            "filling the scratch file {name} failed: {error}",
             "check the free space of the filesystem, and your quota",
+            name = name.display()
         )
     };
     // Reserve the space at once, so that the file has few extents and a full filesystem shows now.
@@ -356,9 +353,9 @@ fn fill(
         file.write_all_at(piece, written).map_err(failed)?;
         written += length as u64;
         if !progress(Bytes(written), bytes) {
-            return Err(Error::failed(
+            return Err(failed!(
                 "stopped while the scratch file was being filled; it is removed",
-                "",
+                ""
             ));
         }
     }

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rigel_model::{
-    Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot,
+    Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot, failed,
 };
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -59,10 +59,10 @@ impl Setup {
                 Err(error) => refused = error.to_string(),
             }
         }
-        Err(Error::failed(
-            format!("io_uring cannot be used here: {refused}"),
-            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), \
-             or use --engine libaio",
+        Err(failed!(
+            "io_uring cannot be used here: {refused}",
+            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or \
+             use --engine libaio"
         ))
     }
 
@@ -203,9 +203,10 @@ impl Engine for Uring {
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let failed = |error: std::io::Error| {
-            Error::failed(
-                format!("cannot set up a ring for {} I/Os: {error}", lengths.len()),
+            failed!(
+                "cannot set up a ring for {count} I/Os: {error}",
                 "request fewer outstanding I/Os",
+                count = lengths.len()
             )
         };
         let ring = self.setup.build(lengths.len()).map_err(failed)?;

@@ -3,7 +3,7 @@
 use super::guard::{self, Permit};
 use super::layout::VolumeMap;
 use super::opened::Opened;
-use rigel_model::{Error, FileKind, Op};
+use rigel_model::{Error, FileKind, Op, failed};
 use std::fs::{File, OpenOptions};
 
 /// The open files of a volume, and the mapping from volume offsets to them.
@@ -121,9 +121,10 @@ fn open(target: &Opened, write: bool, direct: bool) -> Result<File, Error> {
             ),
             _ => ("", ""),
         };
-        Error::failed(
-            format!("cannot open '{}'{how}: {error}", target.path().display()),
+        failed!(
+            "cannot open '{path}'{how}: {error}",
             hint,
+            path = target.path().display()
         )
     })
 }

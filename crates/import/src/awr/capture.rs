@@ -15,7 +15,7 @@ use rigel_model::record::database::{
     WaitBucket, WaitHistogram,
 };
 use rigel_model::record::imported::Figures;
-use rigel_model::{Error, Moment};
+use rigel_model::{Error, Moment, failed};
 use std::collections::BTreeMap;
 
 /// Columns that are kept; `_max` is the busiest minute.
@@ -120,9 +120,10 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
     notes.extend(blocks.iter().filter_map(unclear_in));
     let metrics = metrics(&blocks, &plain);
     if metrics.is_empty() {
-        return Err(Error::failed(
-            format!("'{}' has no rows in MAIN-METRICS", source.name),
+        return Err(failed!(
+            "'{name}' has no rows in MAIN-METRICS",
             "check that the capture ran to its end, and that the database keeps snapshots",
+            name = source.name
         ));
     }
     let histograms = histograms(&blocks, &plain);

@@ -22,10 +22,10 @@ use super::source::{Source, beginning, file_name};
 use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, refuse_oversized};
 use grid::Grid;
 use kinds::{Told, WORDS};
-use rigel_model::Error;
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, NamedFigure, ReportKind};
 use rigel_model::record::imported::Figures;
+use rigel_model::{Error, failed, usage};
 use std::collections::BTreeMap;
 
 pub(super) use grid::plain;
@@ -100,12 +100,10 @@ pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
     let parts = parts::parts(source.text);
     let count = parts.len();
     if count > PARTS_MAX {
-        return Err(Error::usage(
-            format!(
-                "'{}' has {count} reports, and the limit is {PARTS_MAX}",
-                source.name
-            ),
+        return Err(usage!(
+            "'{name}' has {count} reports, and the limit is {PARTS_MAX}",
             "give files of fewer reports each",
+            name = source.name
         ));
     }
     let mut reports = Vec::new();
@@ -151,16 +149,14 @@ fn part_name(file: &str, index: usize, count: usize) -> String {
 fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
     let name = source.name;
     match kind {
-        Some(Told::Refused(what, hint)) => Err(Error::usage(format!("'{name}' is {what}"), hint)),
+        Some(Told::Refused(what, hint)) => Err(usage!("'{name}' is {what}", hint)),
         Some(Told::Capture) => capture::read(source),
         Some(Told::Report(kind)) => report(source, kind),
         None if is_fragment(source.text) => sections(source),
-        None => Err(Error::usage(
-            format!(
-                "'{name}' does not begin as a report of AWR or Statspack, nor as a capture of \
-                 AWR-Miner"
-            ),
-            "give the file as awrrpt.sql, awrgrpt.sql or spreport.sql wrote it",
+        None => Err(usage!(
+            "'{name}' does not begin as a report of AWR or Statspack, nor as a capture of \
+             AWR-Miner",
+            "give the file as awrrpt.sql, awrgrpt.sql or spreport.sql wrote it"
         )),
     }
 }
@@ -222,12 +218,10 @@ fn sections(source: Source) -> Result<Imported, Error> {
         .waits
         .retain(|row| row.waits.or(row.time_s).or(row.mean_us).is_some());
     if report.waits.is_empty() && report.histograms.is_empty() && report.load_profile.is_empty() {
-        return Err(Error::failed(
-            format!(
-                "'{}' has headings of a report, and no rows below them",
-                source.name
-            ),
+        return Err(failed!(
+            "'{name}' has headings of a report, and no rows below them",
             "paste the rows with their heads and the ruler between, as the report prints them",
+            name = source.name
         ));
     }
     let mut names: Vec<&str> = Vec::new();
@@ -269,13 +263,10 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         let tables = text::tables(&expanded, &facts::is_wanted);
         // A page copied out of a browser.
         if tables.grids.is_empty() && source.text.contains("Back to Top") {
-            return Err(Error::usage(
-                format!(
-                    "'{}' is the text of a page, without the lines of dashes that separate \
-                     columns",
-                    source.name
-                ),
+            return Err(usage!(
+                "'{name}' is the text of a page, without the lines of dashes that separate columns",
                 "save the page itself, as HTML, and give that file",
+                name = source.name
             ));
         }
         if !tables.has_end {
@@ -342,9 +333,9 @@ fn refuse_without_figures(name: &str, report: &DatabaseReport) -> Result<(), Err
         Some(_) => "it ends before its first section".into(),
         None => "no table has the heads that such reports have".into(),
     };
-    Err(Error::failed(
-        format!("'{name}' has no figures of the database: {what}"),
-        "make the report again, and give the whole file",
+    Err(failed!(
+        "'{name}' has no figures of the database: {what}",
+        "make the report again, and give the whole file"
     ))
 }
 

@@ -15,7 +15,7 @@ use rigel_device::engine::sampled::SampledBlocks;
 use rigel_device::engine::scratch;
 use rigel_device::observe;
 use rigel_model::record::ranks::{RankClock, RankFacts, RankGroup, TargetIdentity};
-use rigel_model::{Bytes, Error, Host, Nanos, Tables, Target, TargetFacts};
+use rigel_model::{Bytes, Error, Host, Nanos, Tables, Target, TargetFacts, usage};
 use rigel_ranks::{ClockOffset, Ranks};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -107,13 +107,11 @@ struct MemberSeen {
 pub fn agree(ranks: &Ranks, terms: &AgreementTerms) -> Result<Agreement, Error> {
     same_program(ranks)?;
     if let Some(wanted) = terms.hosts.filter(|wanted| *wanted != ranks.hosts()) {
-        return Err(Error::usage(
-            format!(
-                "--hosts {wanted} was given, and {} ranks run on {} hosts",
-                ranks.size(),
-                ranks.hosts()
-            ),
+        return Err(usage!(
+            "--hosts {wanted} was given, and {size} ranks run on {hosts} hosts",
             "with mpiexec give -ppn 1 and -hosts, with srun --ntasks-per-node=1",
+            size = ranks.size(),
+            hosts = ranks.hosts()
         ));
     }
     let mut own = Findings::default();
@@ -181,9 +179,10 @@ fn same_program(ranks: &Ranks) -> Result<(), Error> {
         } else {
             continue;
         };
-        return Err(Error::usage(
-            format!("{} {what}", ranks.named(rank)),
+        return Err(usage!(
+            "{rank} {what}",
             "start the same program with the same arguments on every host",
+            rank = ranks.named(rank)
         ));
     }
     Ok(())
@@ -362,11 +361,10 @@ fn agreed_size(own: Option<ScratchSize>, of_all: &[Findings]) -> Result<Option<B
         Bytes(own.bytes.0.saturating_mul(2))
     };
     if agreed > limit {
-        return Err(Error::usage(
-            format!(
-                "a scratch file of {agreed} is wanted, and {limit} is the most that this host makes"
-            ),
-            format!("give --scratch-size {} on the command line", agreed.exact()),
+        return Err(usage!(
+            "a scratch file of {agreed} is wanted, and {limit} is the most that this host makes",
+            "give --scratch-size {bytes} on the command line",
+            bytes = agreed.exact()
         ));
     }
     Ok(Some(agreed))
@@ -392,15 +390,13 @@ fn same_members(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
         for (one, two) in first.members.iter().zip(&other.members) {
             if let Some(difference) = one.difference(two) {
                 let path = two.path.display();
-                return Err(Error::usage(
-                    format!(
-                        "'{path}' on {} is not '{path}' on {}: {difference}; nothing was written \
-                         on any host",
-                        host(rank),
-                        host(0)
-                    ),
+                return Err(usage!(
+                    "'{path}' on {rank} is not '{path}' on {first}: {difference}; nothing was \
+                     written on any host",
                     "name it by /dev/disk/by-id; or give --separate if every host has storage of \
                      its own",
+                    rank = host(rank),
+                    first = host(0)
                 ));
             }
         }
@@ -417,14 +413,12 @@ fn same_tables(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
     };
     match all.find(|(_, other)| other.tables != first.tables) {
         None => Ok(()),
-        Some((rank, other)) => Err(Error::usage(
-            format!(
-                "{}: the tables in '{}' have another size than those in '{}'",
-                ranks.named(rank),
-                other.server,
-                first.server
-            ),
+        Some((rank, other)) => Err(usage!(
+            "{rank}: the tables in '{other}' have another size than those in '{first}'",
             "load all of them with the same options: rigel sql drop, then rigel sql load",
+            rank = ranks.named(rank),
+            other = other.server,
+            first = first.server
         )),
     }
 }
@@ -433,12 +427,10 @@ fn same_tables(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
 fn reachable_servers(ranks: &Ranks, of_all: &[Findings]) -> Result<(), Error> {
     let local = |found: &Findings| found.database.as_ref()?.local.clone();
     match of_all.iter().find_map(local) {
-        Some(url) if ranks.hosts() > 1 => Err(Error::usage(
-            format!(
-                "'{url}' is another server on each of the {} hosts",
-                ranks.hosts()
-            ),
+        Some(url) if ranks.hosts() > 1 => Err(usage!(
+            "'{url}' is another server on each of the {hosts} hosts",
             "give the server's name; or --separate if every host has a server of its own",
+            hosts = ranks.hosts()
         )),
         _ => Ok(()),
     }
@@ -451,14 +443,12 @@ fn one_writer_of_a_host(ranks: &Ranks, terms: &AgreementTerms) -> Result<(), Err
     let second = (0..ranks.size()).find(|rank| turn_of(ranks, *rank) > 0);
     match second.filter(|_| is_named && terms.writes) {
         None => Ok(()),
-        Some(rank) => Err(Error::usage(
-            format!(
-                "{} is not alone on its host, and several processes of one host may not write to \
-                 '{}'",
-                ranks.named(rank),
-                terms.target
-            ),
+        Some(rank) => Err(usage!(
+            "{rank} is not alone on its host, and several processes of one host may not write to \
+             '{target}'",
             "start one rank on each host: -ppn 1 with mpiexec, --ntasks-per-node=1 with srun",
+            rank = ranks.named(rank),
+            target = terms.target
         )),
     }
 }
@@ -516,13 +506,12 @@ fn same_directory(ranks: &Ranks, directory: &Path) -> Result<(), Error> {
         member.map_or("another host", |member| &member.host)
     };
     let path = directory.display();
-    Err(Error::usage(
-        format!(
-            "'{path}' on {} is not '{path}' on {}: a file that was made in one is not in the other",
-            host(rank),
-            host(other)
-        ),
+    Err(usage!(
+        "'{path}' on {rank} is not '{path}' on {other}: a file that was made in one is not in the \
+         other",
         "is it mounted on both? Give --separate if every host has storage of its own",
+        rank = host(rank),
+        other = host(other)
     ))
 }
 

@@ -28,7 +28,7 @@ use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
     Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, PointLimits, Sample, Severity,
-    SqlWork, StallDetector, Stream, Target, TargetFacts, VolumeMember,
+    SqlWork, StallDetector, Stream, Target, TargetFacts, VolumeMember, usage,
 };
 use samples::PointSamples;
 pub(super) use server::ServerCounters;
@@ -403,12 +403,10 @@ impl Bench {
             statement_timeout,
             watch,
         } = request.sql.ok_or_else(|| {
-            Error::usage(
-                format!(
-                    "'{}' is a database, which this verb cannot measure",
-                    request.target
-                ),
+            usage!(
+                "'{target}' is a database, which this verb cannot measure",
                 "use rigel sql run, or rigel curve",
+                target = request.target
             )
         })?;
         let (engine, server, findings) =
@@ -705,12 +703,11 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
         let slots = |stream: &Stream| u64::from(stream.load.slots());
         let threads: u64 = point.streams.iter().map(slots).sum();
         if engine.thread_per_io && threads > THREADS_MAX {
-            return Err(Error::usage(
-                format!(
-                    "{} needs {threads} threads of {}; the maximum is {THREADS_MAX}",
-                    point.coordinates, engine.name
-                ),
+            return Err(usage!(
+                "{coordinates} needs {threads} threads of {name}; the maximum is {THREADS_MAX}",
                 "request fewer outstanding I/Os, or use --engine uring",
+                coordinates = point.coordinates,
+                name = engine.name
             ));
         }
         // A session that writes has a second buffer for each slot.
@@ -721,13 +718,11 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
             .map(|stream| slots(stream) * u64::from(stream.length) * copies)
             .sum();
         if buffers > memory.0 / 2 {
-            return Err(Error::usage(
-                format!(
-                    "{} needs {} of buffers, more than half of the memory",
-                    point.coordinates,
-                    Bytes(buffers)
-                ),
+            return Err(usage!(
+                "{coordinates} needs {buffers} of buffers, more than half of the memory",
                 "request fewer outstanding I/Os, or smaller ones",
+                coordinates = point.coordinates,
+                buffers = Bytes(buffers)
             ));
         }
     }
@@ -743,13 +738,12 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
             .find(|member| !stream.length.is_multiple_of(member.alignment))
         {
             let (length, alignment) = (Bytes(stream.length.into()), Bytes(member.alignment.into()));
-            return Err(Error::usage(
-                format!(
-                    "{} I/Os of {length} are not a multiple of {alignment}, the block size of '{}'",
-                    stream.name,
-                    member.path.display()
-                ),
+            return Err(usage!(
+                "{name} I/Os of {length} are not a multiple of {alignment}, the block size of \
+                 '{path}'",
                 "use a multiple of it, or the page cache with --buffered",
+                name = stream.name,
+                path = member.path.display()
             ));
         }
     }

@@ -24,7 +24,7 @@ use rigel_analyse::plan::ranks::of_rank;
 use rigel_drive::Cue;
 use rigel_model::record::ranks::{RankClock, RankRecord, merged};
 use rigel_model::record::{End, PointRecord, StallEvent, Window};
-use rigel_model::{Error, Nanos, Point, Sample, Step, Until};
+use rigel_model::{Error, Nanos, Point, Sample, Step, Until, failed};
 use rigel_ranks::{ClockOffset, Ranks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -580,7 +580,7 @@ impl FollowedBenches<'_> {
             Self::Fixed(bench_of) => Ok(bench_of(point)),
             Self::Reopened(bench, _) => bench
                 .as_deref()
-                .ok_or_else(|| Error::failed("rank 0 sent a point, and no target is ready", "")),
+                .ok_or_else(|| failed!("rank 0 sent a point, and no target is ready", "")),
         }
     }
 

@@ -5,7 +5,7 @@
 use rigel_analyse::demand::watch_request::WatchedDisk;
 use rigel_device::engine::probe::filesystem_below;
 use rigel_device::observe::stack::{Node, Sys};
-use rigel_model::{Error, Finding, FindingName};
+use rigel_model::{Error, Finding, FindingName, failed, usage};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
@@ -19,14 +19,12 @@ const DEPTH_MAX: usize = 8;
 pub fn disks_below(named: &Path) -> Result<(Vec<WatchedDisk>, Vec<Finding>), Error> {
     let number = number_of(named)?;
     let node = Sys::default().node(number).map_err(|error| {
-        Error::failed(
-            format!(
-                "the disk of '{}' ({}:{}) is not known to this system: {error}",
-                named.display(),
-                number.0,
-                number.1
-            ),
+        failed!(
+            "the disk of '{named}' ({major}:{minor}) is not known to this system: {error}",
             "in a container the host's disks may be hidden: run it on the host, or give a database",
+            named = named.display(),
+            major = number.0,
+            minor = number.1
         )
     })?;
     let mut disks = Vec::new();
@@ -52,9 +50,10 @@ pub fn disks_below(named: &Path) -> Result<(Vec<WatchedDisk>, Vec<Finding>), Err
 fn number_of(named: &Path) -> Result<(u32, u32), Error> {
     let number = |device| (rustix::fs::major(device), rustix::fs::minor(device));
     let missing = |error: std::io::Error| {
-        Error::usage(
-            format!("cannot look at '{}': {error}", named.display()),
+        usage!(
+            "cannot look at '{named}': {error}",
             "give a directory, a device such as /dev/nvme0n1, or the URL of a database",
+            named = named.display()
         )
     };
     // A bare name such as `nvme0n1`.
@@ -67,12 +66,10 @@ fn number_of(named: &Path) -> Result<(u32, u32), Error> {
     }
     let (filesystem, device) = filesystem_below(path).map_err(missing)?;
     device.filter(|device| device.0 != 0).ok_or_else(|| {
-        Error::usage(
-            format!(
-                "'{}' is on {filesystem}, which has no block device of its own",
-                named.display()
-            ),
+        usage!(
+            "'{named}' is on {filesystem}, which has no block device of its own",
             "give the directory or device below it, or watch only the databases by their URLs",
+            named = named.display()
         )
     })
 }

@@ -10,6 +10,7 @@ use crate::files::{self, Directory};
 use crate::{
     Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
 };
+use crate::{failed, usage};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fs::File;
@@ -214,12 +215,10 @@ impl Journal {
     pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
         refuse_occupied(directory)?;
         let failed = |error: std::io::Error| {
-            Error::failed(
-                format!(
-                    "cannot write the run's directory '{}': {error}",
-                    directory.display()
-                ),
+            failed!(
+                "cannot write the run's directory '{directory}': {error}",
                 "give another with --out DIR",
+                directory = directory.display()
             )
         };
         let made = Directory::make(directory).map_err(failed)?;
@@ -260,9 +259,10 @@ impl Journal {
         let path = file_of(path);
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => unreadable(&path, &error),
-            _ => Error::failed(
-                format!("cannot write '{}': {error}", path.display()),
+            _ => failed!(
+                "cannot write '{path}': {error}",
                 "check that you may write to it, and that its filesystem is writable",
+                path = path.display()
             ),
         };
         // A device is not even opened for writing.
@@ -350,13 +350,11 @@ impl Journal {
     /// Refuses a record that the reader would refuse. `whom` names it.
     fn check(&self, record: &PointRecord, whom: &str) -> Result<(), Error> {
         record.check_windows().map_err(|why| {
-            Error::failed(
-                format!(
-                    "cannot write {whom} at {} to '{}': {why}",
-                    record.coordinates,
-                    self.path.display()
-                ),
+            failed!(
+                "cannot write {whom} at {coordinates} to '{path}': {why}",
                 "what was measured before is complete; use the same version on all hosts",
+                coordinates = record.coordinates,
+                path = self.path.display()
             )
         })
     }
@@ -367,9 +365,10 @@ impl Journal {
     /// The system refuses a descriptor.
     pub fn events(&self) -> Result<EventWriter, Error> {
         let file = self.file.try_clone().map_err(|error| {
-            Error::failed(
-                format!("cannot write '{}': {error}", self.path.display()),
+            failed!(
+                "cannot write '{path}': {error}",
                 "",
+                path = self.path.display()
             )
         })?;
         Ok(EventWriter(Self {
@@ -389,9 +388,10 @@ impl Journal {
         }
         // A file without a name is deleted when it is closed, with everything written to it.
         if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
-            return Err(Error::failed(
-                format!("'{}' was removed during this run", self.path.display()),
+            return Err(failed!(
+                "'{path}' was removed during this run",
                 "start another run, and leave its directory in place until it ends",
+                path = self.path.display()
             ));
         }
         let written = self
@@ -412,9 +412,10 @@ impl Journal {
                 }
                 _ => "resume with --resume when the directory is writable",
             };
-            Error::failed(
-                format!("cannot write '{}': {error}", self.path.display()),
+            failed!(
+                "cannot write '{path}': {error}",
                 hint,
+                path = self.path.display()
             )
         })
     }
@@ -435,9 +436,10 @@ impl EventWriter {
 /// Locks the journal against other writers while `file` is open.
 fn lock(path: &Path, file: &File) -> Result<(), Error> {
     match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::usage(
-            format!("another process is still writing '{}'", path.display()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(usage!(
+            "another process is still writing '{path}'",
             "wait for that run, or stop it with Ctrl-C, then resume it",
+            path = path.display()
         )),
         // Measure anyway on a filesystem without locks.
         _ => Ok(()),
@@ -478,12 +480,10 @@ pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
 /// As [`refuse_unusable`], except that the directory need not be empty.
 pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
     let unusable = |why: String| {
-        Error::usage(
-            format!(
-                "the result directory '{}' cannot be used: {why}",
-                directory.display()
-            ),
+        usage!(
+            "the result directory '{directory}' cannot be used: {why}",
             "give another with --out DIR",
+            directory = directory.display()
         )
     };
     files::refuse_unsafe(directory).map_err(|error| unusable(error.to_string()))?;
@@ -520,20 +520,16 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     let hint = "give another with --out DIR, or resume the run in it with --resume DIR";
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::usage(
-            format!(
-                "the result directory '{}' cannot be used: {error}",
-                directory.display()
-            ),
+        Err(error) => Err(usage!(
+            "the result directory '{directory}' cannot be used: {error}",
             "give another with --out DIR",
+            directory = directory.display()
         )),
         Ok(mut entries) => match entries.next() {
-            Some(_) => Err(Error::usage(
-                format!(
-                    "the result directory '{}' exists and is not empty",
-                    directory.display()
-                ),
+            Some(_) => Err(usage!(
+                "the result directory '{directory}' exists and is not empty",
                 hint,
+                directory = directory.display()
             )),
             None => Ok(()),
         },
@@ -548,9 +544,10 @@ fn opened(path: &Path) -> Result<BufReader<File>, Error> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::usage(
-        format!("cannot read the journal '{}': {error}", path.display()),
+    usage!(
+        "cannot read the journal '{path}': {error}",
         "give the directory of a run, as printed at its end",
+        path = path.display()
     )
 }
 
@@ -577,17 +574,16 @@ pub type Each<'a> = dyn FnMut(&Header, MeasuredLine) + 'a;
 fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(Run, u64), Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
-            return Error::usage(
-                format!(
-                    "'{}' is not the journal of a run: line 1 is damaged: {why}",
-                    path.display()
-                ),
+            return usage!(
+                "'{path}' is not the journal of a run: line 1 is damaged: {why}",
                 "give the directory of a run, as printed at its end",
+                path = path.display()
             );
         }
-        Error::failed(
-            format!("'{}' line {number} is damaged: {why}", path.display()),
+        failed!(
+            "'{path}' line {number} is damaged: {why}",
             "the lines before it are complete; truncate the file there to read them",
+            path = path.display()
         )
     };
     let (mut run, mut number, mut whole): (Option<Box<Run>>, _, _) = (None, 0, 0);
@@ -644,12 +640,10 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
         }
     };
     let run = run.ok_or_else(|| {
-        Error::usage(
-            format!(
-                "'{}' contains no run: its first line is incomplete",
-                path.display()
-            ),
+        usage!(
+            "'{path}' contains no run: its first line is incomplete",
             "start the run again",
+            path = path.display()
         )
     })?;
     Ok((Run { cut, ..*run }, whole))
@@ -714,12 +708,10 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
     match serde_json::from_slice::<Only>(line) {
         Ok(Only {
             header: Format { format },
-        }) if format != FORMAT => Err(Error::usage(
-            format!(
-                "'{}' has format {format}, and this version reads format {FORMAT}",
-                path.display()
-            ),
+        }) if format != FORMAT => Err(usage!(
+            "'{path}' has format {format}, and this version reads format {FORMAT}",
             "read it with the version that wrote it",
+            path = path.display()
         )),
         _ => Ok(()),
     }

@@ -7,7 +7,7 @@
 
 use super::request::FitRequest;
 use rigel_analyse::demand::stream_objective::{StreamObjective, assumed};
-use rigel_model::{DemandKind, Error};
+use rigel_model::{DemandKind, Error, usage};
 
 /// What each offered stream must keep: as given, else as assumed.
 ///
@@ -21,18 +21,17 @@ pub fn objectives(
     for (index, one) in given.iter().enumerate() {
         if !offered.contains(&one.kind) {
             let words: Vec<&str> = offered.iter().map(|kind| kind.words()).collect();
-            return Err(Error::usage(
-                format!("--slo '{one}' is for a stream that is not offered"),
-                format!("offered: {}", words.join(", ")),
+            return Err(usage!(
+                "--slo '{one}' is for a stream that is not offered",
+                "offered: {words}",
+                words = words.join(", ")
             ));
         }
         if given[..index].iter().any(|before| before.kind == one.kind) {
-            return Err(Error::usage(
-                format!(
-                    "--slo '{one}' is the second objective of {}",
-                    one.kind.words()
-                ),
+            return Err(usage!(
+                "--slo '{one}' is the second objective of {kind}",
                 "give one for each stream",
+                kind = one.kind.words()
             ));
         }
     }

@@ -3,7 +3,7 @@
 //! Input: a test's name, and the text of a file. Output: where the list may be, and its targets.
 //! Opens no file.
 
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -58,31 +58,29 @@ pub fn parse(
         // The line as in the file, without the line ending.
         let whole = line.trim_end_matches('\r');
         if whole != name && is_there(Path::new(whole)) {
-            return Err(Error::usage(
-                format!(
-                    "'{}', line {}: '{whole}' exists, but spaces at the ends of a line are ignored",
-                    path.display(),
-                    index + 1
-                ),
-                format!("rename it; or remove the spaces, if '{name}' is meant"),
+            return Err(usage!(
+                "'{path}', line {number}: '{whole}' exists, but spaces at the ends of a line are \
+                 ignored",
+                "rename it; or remove the spaces, if '{name}' is meant",
+                path = path.display(),
+                number = index + 1
             ));
         }
         if let Some(first) = lines.insert(name, index + 1) {
-            return Err(Error::usage(
-                format!(
-                    "'{}' lists '{name}' twice, in lines {first} and {}",
-                    path.display(),
-                    index + 1
-                ),
+            return Err(usage!(
+                "'{path}' lists '{name}' twice, in lines {first} and {number}",
                 "remove one of them",
+                path = path.display(),
+                number = index + 1
             ));
         }
         members.push(PathBuf::from(name));
     }
     if members.is_empty() {
-        return Err(Error::usage(
-            format!("'{}' lists no target", path.display()),
+        return Err(usage!(
+            "'{path}' lists no target",
             "write one file or device per line, such as /dev/sdb",
+            path = path.display()
         ));
     }
     Ok(members)

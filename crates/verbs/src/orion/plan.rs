@@ -9,7 +9,7 @@ use super::request::{LargeType, Matrix, OrionRequest, RunLevel};
 use rigel_analyse::plan::{Plan, VolumeShape, least_common_multiple};
 use rigel_model::{
     Bytes, Coordinates, Error, KIB, Layout, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Stream,
-    Until, WarmUp,
+    Until, WarmUp, usage,
 };
 use std::ops::RangeInclusive;
 
@@ -83,9 +83,10 @@ impl Plan for OrionRequest {
         let needs = |needed: bool, value: Option<u32>, option: &str| match value {
             None if needed => {
                 let example = format!("give {option} N");
-                Err(Error::usage(
-                    format!("-matrix {} needs {option}", matrix.name()),
+                Err(usage!(
+                    "-matrix {matrix} needs {option}",
                     example,
+                    matrix = matrix.name()
                 ))
             }
             _ => Ok(()),
@@ -93,24 +94,20 @@ impl Plan for OrionRequest {
         needs(matrix.fixes_small(), self.num_small, "-num_small")?;
         needs(matrix.fixes_large(), self.num_large, "-num_large")?;
         if self.small_max() == 0 && self.large_max() == 0 {
-            return Err(Error::usage(
-                format!(
-                    "-run {} -matrix {} has no data point: small and large load are both 0",
-                    self.run.name(),
-                    matrix.name()
-                ),
+            return Err(usage!(
+                "-run {run} -matrix {matrix} has no data point: small and large load are both 0",
                 "give -num_small or -num_large of at least 1",
+                run = self.run.name(),
+                matrix = matrix.name()
             ));
         }
         self.check_outstanding()?;
         let points = self.total_data_points();
         if points > POINTS_MAX {
-            return Err(Error::usage(
-                format!(
-                    "-matrix {} has {points} data points; the maximum is {POINTS_MAX}",
-                    matrix.name()
-                ),
+            return Err(usage!(
+                "-matrix {matrix} has {points} data points; the maximum is {POINTS_MAX}",
                 "lower -num_disks, -num_small or -num_large, or choose another -matrix",
+                matrix = matrix.name()
             ));
         }
         self.check_stripe()
@@ -431,24 +428,23 @@ impl OrionRequest {
             ("-size_large", self.size_large),
         ];
         if let Some((option, _)) = least_one.into_iter().find(|(_, value)| *value == 0) {
-            return Err(Error::usage(
-                format!("{option} 0 would measure nothing"),
-                "give a whole number of at least 1",
+            return Err(usage!(
+                "{option} 0 would measure nothing",
+                "give a whole number of at least 1"
             ));
         }
         if self.write > 100 {
-            return Err(Error::usage(
-                format!("-write {} is more than 100 %", self.write),
+            return Err(usage!(
+                "-write {write} is more than 100 %",
                 "give a whole number from 0 to 100: the percentage of I/Os that are writes",
+                write = self.write
             ));
         }
         if self.testname.is_empty() || self.testname.ends_with('/') {
-            return Err(Error::usage(
-                format!(
-                    "-testname '{}' contains no name for the files",
-                    self.testname
-                ),
+            return Err(usage!(
+                "-testname '{testname}' contains no name for the files",
                 "give a name, which may include a path, such as /tmp/mytest",
+                testname = self.testname
             ));
         }
         Ok(())
@@ -470,12 +466,9 @@ impl OrionRequest {
             small + large
         };
         if most > OUTSTANDING_MAX {
-            return Err(Error::usage(
-                format!(
-                    "a data point would have {most} I/Os outstanding; the maximum is \
-                     {OUTSTANDING_MAX}"
-                ),
-                "lower -num_disks, -num_small, -num_large or -num_streamIO",
+            return Err(usage!(
+                "a data point would have {most} I/Os outstanding; the maximum is {OUTSTANDING_MAX}",
+                "lower -num_disks, -num_small, -num_large or -num_streamIO"
             ));
         }
         Ok(())
@@ -486,9 +479,11 @@ impl OrionRequest {
             return Ok(());
         };
         if stripe.0 == 0 || !stripe.0.is_multiple_of(grain) {
-            return Err(Error::usage(
-                format!("-stripe {} would split I/Os", stripe.0 / KIB),
-                format!("give a multiple of {} KB", grain / KIB),
+            return Err(usage!(
+                "-stripe {stripe_kib} would split I/Os",
+                "give a multiple of {grain_kib} KB",
+                stripe_kib = stripe.0 / KIB,
+                grain_kib = grain / KIB
             ));
         }
         Ok(())

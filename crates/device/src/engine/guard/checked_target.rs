@@ -2,7 +2,7 @@
 
 use super::family::TargetFamily;
 use crate::engine::opened::Opened;
-use rigel_model::Error;
+use rigel_model::{Error, usage};
 
 /// A target during the checks of the guard.
 pub(super) struct CheckedTarget<'a> {
@@ -13,12 +13,10 @@ pub(super) struct CheckedTarget<'a> {
 impl CheckedTarget<'_> {
     /// A refusal: `found` follows the path, as in "is mounted on /mnt".
     pub(super) fn refusal(&self, found: impl std::fmt::Display, hint: impl Into<String>) -> Error {
-        Error::usage(
-            format!(
-                "refused to write to '{}': it {found}",
-                self.opened.path().display()
-            ),
+        usage!(
+            "refused to write to '{path}': it {found}",
             hint,
+            path = self.opened.path().display()
         )
     }
 }

@@ -1,25 +1,24 @@
 //! Refusals of the guard, and what its checks share.
 
 use crate::engine::mounts::{Mount, mounts};
-use rigel_model::Error;
+use rigel_model::{Error, failed, usage};
 use std::path::Path;
 
 /// The refusal if a check is not possible: anything that cannot be seen may be there.
 pub(super) fn blind(path: &Path, why: &str) -> Error {
-    Error::usage(
-        format!("refused to write to '{}': {why}", path.display()),
+    usage!(
+        "refused to write to '{path}': {why}",
         "Rigel writes only where it can verify that the target is not in use: mount /proc and \
          /sys, run as root for devices, or measure without writes",
+        path = path.display()
     )
 }
 
 pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::failed(
-        format!(
-            "refused to write to '{}': its content cannot be read: {error}",
-            path.display()
-        ),
+    failed!(
+        "refused to write to '{path}': its content cannot be read: {error}",
         "Rigel writes only where it can verify that no data is lost; give another target",
+        path = path.display()
     )
 }
 
