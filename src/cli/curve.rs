@@ -5,7 +5,7 @@ use super::database;
 use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::WorkArgs;
-use super::{page, ranges, ranks};
+use super::{membership, page, ranges, ranks};
 use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -204,7 +204,7 @@ impl CurveArgs {
                 "write it as 500 or 2k"
             )
         })?;
-        if ranks::joined().is_none() {
+        if membership::joined().is_none() {
             return Err(usage!(
                 "--neighbours {text} needs other hosts, and this process measures alone",
                 "start several under mpiexec or srun: docs/methods/ranks.md"

@@ -4,7 +4,7 @@ use super::calibrate::{refuse_long_point, size_of_io};
 use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::output::{self, remark};
-use super::{database, demand, page, ranks, sql_args};
+use super::{database, demand, membership, page, ranks, sql_args};
 use clap::Args;
 use rigel_analyse::demand::BLOCK_ASSUMED;
 use rigel_analyse::demand::stream_objective::StreamObjective;
@@ -275,7 +275,7 @@ impl FitArgs {
 
     /// The request, which all ranks have from rank 0: only its host needs the files of the demand.
     fn shared_request(&self) -> Result<FitRequest, Error> {
-        match ranks::joined() {
+        match membership::joined() {
             None => self.request(1),
             Some(ranks) if ranks.is_root() => {
                 let request = self.request(ranks.size())?;

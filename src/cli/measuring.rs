@@ -15,9 +15,9 @@ use super::outcome::OutcomeArgs;
 use super::output::remark;
 use super::private_server::ServerArgs;
 use super::progress::Progress;
-use super::ranks;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
+use super::{membership, ranks};
 use args::target;
 pub(super) use args::{MeasuringArgs, SHARED, engines};
 use benches::Benches;
@@ -91,7 +91,7 @@ fn begin_on(
     engine: &str,
     target: Target,
 ) -> Result<Job, Error> {
-    let results = if ranks::is_follower() {
+    let results = if membership::is_follower() {
         Results::elsewhere()
     } else {
         Results::begin(args.outcome.out.as_deref(), verb.name())?
@@ -147,7 +147,7 @@ pub(super) fn resume(
 ) -> Result<Job, Error> {
     let path = run;
     let named = NamedAgain::of(args)?;
-    if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
+    if let Some(ranks) = membership::joined().filter(|ranks| !ranks.is_root()) {
         // Only rank 0 has the journal.
         return resumed::follow(ranks, args, named, verb);
     }
@@ -397,7 +397,7 @@ pub(super) fn measure_announced(
     let stop = stop_flag()?;
     let own = OwnJournal::asked(&outcome.ranks, outcome.resume.is_some());
     job.agree(&outcome.ranks, own.as_ref().err())?;
-    if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
+    if let Some(ranks) = membership::joined().filter(|ranks| !ranks.is_root()) {
         return follow(job, own?, ranks, &stop).map(|()| None);
     }
     let metrics = Metrics::of(outcome)?;
@@ -476,7 +476,7 @@ fn prepare_and_measure(
 ) -> Result<(), Error> {
     let benches = Benches::prepare(job, stop, listen)?;
     benches.name_engines(&mut *job.verb);
-    let together = ranks::joined();
+    let together = membership::joined();
     let group = benches.all_ready(job)?;
     let is_matrix = job.verb.name() == "orion";
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {

@@ -19,6 +19,7 @@ mod import;
 mod layers;
 mod live;
 mod measuring;
+mod membership;
 mod metrics;
 mod orion;
 pub mod orion_args;

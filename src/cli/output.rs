@@ -2,28 +2,18 @@
 //! failure to print results is.
 //!
 //! Text for people is escaped where it could control their terminal: file names, a server's errors
-//! and the texts of a journal may contain anything.
+//! and the texts of a journal may contain anything. A rank that only measures leaves results and
+//! remarks to rank 0; its errors are printed.
 
+use super::membership::is_follower;
 use rigel_model::{Error, escaped, escaped_json, failed, spoken};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first reason why results could not be printed. Reported at the end: a run that cannot show
-/// its results is still written to its directory.
+/// its results is still written to its directory. A process has one stdout, and every part of the
+/// command line prints to it.
 static LOST: OnceLock<String> = OnceLock::new();
-
-/// True at a rank that leaves results and remarks to rank 0.
-static SILENT: AtomicBool = AtomicBool::new(false);
-
-/// Prints no more results and remarks; errors are still printed.
-pub(super) fn silence() {
-    SILENT.store(true, Ordering::Relaxed);
-}
-
-fn is_silent() -> bool {
-    SILENT.load(Ordering::Relaxed)
-}
 
 /// Prints a result as text; it may be piped to programs.
 pub(super) fn result(text: &str) {
@@ -37,7 +27,7 @@ pub(super) fn json(document: &str) {
 
 /// Prints a result whose format does its own escaping, such as CSV and HTML.
 pub(super) fn raw(text: &str) {
-    if is_silent() {
+    if is_follower() {
         return;
     }
     let mut out = io::stdout().lock();
@@ -66,7 +56,7 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
 
 /// Prints complete lines for people.
 pub(super) fn remark(text: &str) {
-    if !is_silent() {
+    if !is_follower() {
         print(text);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Only rank 0 prints results, and only rank 0 prints errors: another rank sends its own there.
 
-use super::output;
+use super::{membership, output};
 use clap::Args;
 use rigel_database::Access;
 use rigel_device::bounded;
@@ -19,23 +19,7 @@ use rigel_ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Rank
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// The other ranks, once this process has joined them: one for the whole process.
-static JOINED: OnceLock<Ranks> = OnceLock::new();
-
-/// The process manager of ranks that could not be joined: they are ended through it.
-static UNJOINED: OnceLock<Mutex<Box<dyn ProcessManager>>> = OnceLock::new();
-
-/// The ranks that this process has joined; `None` if it measures alone.
-pub(super) fn joined() -> Option<&'static Ranks> {
-    JOINED.get()
-}
-
-/// True at a rank that only measures: it plans, prints and writes nothing.
-pub(super) fn is_follower() -> bool {
-    joined().is_some_and(|ranks| !ranks.is_root())
-}
+use std::sync::PoisonError;
 
 /// Heading of these options in the help. Each of them names it: as the heading of the whole, it would
 /// be that of all options that follow, too.
@@ -137,22 +121,19 @@ impl JoinArgs {
             ports: self.rank_ports.map(|ports| (ports.first, ports.last)),
             end_itself: Some(rigel_ranks::kill_itself),
         };
-        if manager.rank() != 0 {
-            output::silence();
-        }
         let stop = super::stop::stop_flag()?;
         let ranks =
             Ranks::join(manager, &joining, &member(), stop).map_err(|(error, manager)| {
-                UNJOINED.get_or_init(|| Mutex::new(manager));
+                membership::fail(manager);
                 error
             })?;
+        let (size, hosts) = (ranks.size(), ranks.hosts());
+        // From here on, a rank that only measures prints no remarks.
+        membership::join(ranks);
         output::remark(&format!(
-            "{} ranks on {} {}\n",
-            ranks.size(),
-            ranks.hosts(),
-            if ranks.hosts() == 1 { "host" } else { "hosts" }
+            "{size} ranks on {hosts} {}\n",
+            if hosts == 1 { "host" } else { "hosts" }
         ));
-        JOINED.get_or_init(|| ranks);
         Ok(())
     }
 }
@@ -207,10 +188,10 @@ fn member() -> RankMember {
 /// Ends the process's part of the run: prints the error at rank 0, sends it there from any other.
 /// Returns the exit status, which is that of rank 0 for all.
 pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
-    let Some(ranks) = joined() else {
+    let Some(ranks) = membership::joined() else {
         return outcome.unwrap_or_else(|error| {
             output::complain(&error);
-            if let Some(manager) = UNJOINED.get() {
+            if let Some(manager) = membership::unjoined() {
                 // Said first: no launcher says why.
                 let mut manager = manager.lock().unwrap_or_else(PoisonError::into_inner);
                 let _ = manager.abort(error.exit_status());
@@ -274,7 +255,7 @@ fn complain(ranks: &Ranks, error: &Error) {
 /// The servers that this process uses of those that were given: all of them, unless there are other
 /// ranks.
 pub(super) fn own_servers(access: &Access) -> Access {
-    match joined() {
+    match membership::joined() {
         Some(ranks) => access.of_rank(ranks.rank(), ranks.size()),
         None => access.clone(),
     }
@@ -302,7 +283,7 @@ pub(super) fn refuse_other_flags(then: &RankGroup, now: &RanksArgs) -> Result<()
 
 /// Refuses a private server for several ranks: each would make its own.
 pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
-    match joined() {
+    match membership::joined() {
         None => Ok(()),
         Some(ranks) => Err(usage!(
             "{size} ranks cannot share a private server in '{directory}'",
@@ -315,7 +296,7 @@ pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
 
 /// Refuses a verb that several ranks cannot share, and says why.
 pub(super) fn refuse_shared(verb: &str, why: &str, hint: &str) -> Result<(), Error> {
-    match joined() {
+    match membership::joined() {
         None => Ok(()),
         Some(ranks) => Err(usage!(
             "{size} ranks cannot share rigel {verb}: {why}",

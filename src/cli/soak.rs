@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::output::remark;
 use super::results::Results;
 use super::sql_args::WorkArgs;
-use super::{database, page, ranges, ranks};
+use super::{database, membership, page, ranges};
 use clap::Args;
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -141,7 +141,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
             "give --resume without options of the work, or start another soak"
         ));
     }
-    if let Some(ranks) = ranks::joined().filter(|ranks| !ranks.is_root()) {
+    if let Some(ranks) = membership::joined().filter(|ranks| !ranks.is_root()) {
         let resumed = args.measuring.outcome.resume.as_deref();
         return rounds::follow(ranks, resumed, &args.measuring, &|| args.begin()).map(|()| 0);
     }

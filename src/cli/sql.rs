@@ -11,7 +11,7 @@ use super::progress::ProgressMode;
 use super::ranks::JoinArgs;
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
-use super::{calibrate, page, ranges, ranks};
+use super::{calibrate, membership, page, ranges, ranks};
 use clap::{Args, Subcommand};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -216,7 +216,7 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
 
 fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
     args.joining.enter(false)?;
-    if ranks::is_follower() {
+    if membership::is_follower() {
         return Ok(0);
     }
     let settings = args
@@ -240,7 +240,7 @@ fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
 
 fn remove(args: &DropArgs) -> Result<u8, Error> {
     args.joining.enter(false)?;
-    if ranks::is_follower() {
+    if membership::is_follower() {
         return Ok(0);
     }
     let access = database::access(&args.urls, &args.password)?;

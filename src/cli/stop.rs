@@ -5,45 +5,57 @@ use rigel_model::{Error, Nanos, failed};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What signals do. The kernel knows one handler of a signal for a process, so this belongs to the
+/// process.
+static SIGNALS: Mutex<SignalState> = Mutex::new(SignalState {
+    stop: None,
+    is_attended: false,
+});
+
+struct SignalState {
+    /// The flag that the signals set, once they are heeded.
+    stop: Option<Arc<AtomicBool>>,
+    /// True if another process decides what a second signal does.
+    is_attended: bool,
+}
+
+fn signal_state() -> MutexGuard<'static, SignalState> {
+    SIGNALS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal
 /// between two steps of a verb is lost. A second one ends the process at once, or the process that
-/// attends to it does. Where
-/// SIGHUP is ignored, as below `nohup`, it stays ignored.
+/// attends to it does. Where SIGHUP is ignored, as below `nohup`, it stays ignored.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
-    static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
-    let mut flag = STOP.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(stop) = flag.as_ref() {
+    let mut state = signal_state();
+    if let Some(stop) = &state.stop {
         return Ok(Arc::clone(stop));
     }
-    let stop = listen()?;
+    let stop = listen(state.is_attended)?;
     bounded::heed(Arc::clone(&stop));
-    *flag = Some(Arc::clone(&stop));
+    state.stop = Some(Arc::clone(&stop));
     Ok(stop)
 }
 
-/// True if another process decides what a second signal does.
-static IS_ATTENDED: AtomicBool = AtomicBool::new(false);
-
 /// Leaves it to another process to end this one at a second signal.
 pub(super) fn leave_second_signal() {
-    IS_ATTENDED.store(true, Ordering::Relaxed);
+    signal_state().is_attended = true;
 }
 
-/// A flag that the signals set from now on.
-fn listen() -> Result<Arc<AtomicBool>, Error> {
+/// A flag that the signals set from now on. `is_attended` if another process decides what a second
+/// one does.
+fn listen(is_attended: bool) -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let failed = |error| failed!("cannot listen for signals: {error}", "");
     // The program sets the first flag itself when another rank stopped. The Ctrl-C that stopped that
     // rank may still be on its way to this one, where it is the first.
     let signalled = Arc::new(AtomicBool::new(false));
-    if !IS_ATTENDED.load(Ordering::Relaxed) {
+    if !is_attended {
         signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&signalled))
             .map_err(failed)?;
-    }
-    if !IS_ATTENDED.load(Ordering::Relaxed) {
         end_at_second_signal().map_err(failed)?;
     }
     for signal in heeded() {
@@ -120,10 +132,11 @@ fn ignores(status: &str, signal: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn the_first_ctrl_c_ends_nothing_even_if_the_program_stops_already() {
-        let stop = listen().unwrap();
+        let stop = listen(false).unwrap();
         stop.store(true, Ordering::Relaxed);
         // If this ended the process, the test would fail with it.
         signal_hook::low_level::raise(SIGINT).unwrap();

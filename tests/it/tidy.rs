@@ -110,6 +110,76 @@ const BANNED: &[Banned] = &[
 
 /// Marks that must not occur in any text of the project, including comments and documents. Written
 /// in two halves, because this file is searched too.
+/// A static whose value changes, and what of the process it is.
+struct KeptStatic {
+    /// Path in the project.
+    path: &'static str,
+    name: &'static str,
+    /// Why it cannot be handed down.
+    why: &'static str,
+}
+
+const NO_STATE: &str = "state is handed down: a static may only hold what the kernel keeps for the \
+                        process, see STATICS";
+
+const STATICS: &[KeptStatic] = &[
+    KeptStatic {
+        path: "crates/database/src/mysql/connection.rs",
+        name: "SOCKETS",
+        why: "one thread looks at the sockets of all connections",
+    },
+    KeptStatic {
+        path: "crates/database/src/mysql/connection.rs",
+        name: "STARTED",
+        why: "that thread is started once",
+    },
+    KeptStatic {
+        path: "crates/device/src/bounded.rs",
+        name: "STOP",
+        why: "a signal is sent to the process",
+    },
+    KeptStatic {
+        path: "crates/device/src/bounded.rs",
+        name: "LEFT",
+        why: "threads in the kernel keep the process from ending",
+    },
+    KeptStatic {
+        path: "crates/device/src/engine/inherited.rs",
+        name: "ADOPTED",
+        why: "descriptors are handed over by exec, once",
+    },
+    KeptStatic {
+        path: "crates/device/src/observe/sample.rs",
+        name: "ASIDE",
+        why: "the kernel lists the threads of the process",
+    },
+    KeptStatic {
+        path: "src/cli/live/screen.rs",
+        name: "TAKEN",
+        why: "the terminal's settings, which a panic restores",
+    },
+    KeptStatic {
+        path: "src/cli/live/screen.rs",
+        name: "ONCE",
+        why: "a process has one panic hook",
+    },
+    KeptStatic {
+        path: "src/cli/output.rs",
+        name: "LOST",
+        why: "a process has one stdout",
+    },
+    KeptStatic {
+        path: "src/cli/membership.rs",
+        name: "MEMBERSHIP",
+        why: "a launcher's ranks are processes",
+    },
+    KeptStatic {
+        path: "src/cli/stop.rs",
+        name: "SIGNALS",
+        why: "a process has one handler for a signal",
+    },
+];
+
 const MARKS: &[(&str, &str)] = &[
     (concat!("TO", "DO"), "open an issue, or do it"),
     (concat!("FIX", "ME"), "open an issue, or do it"),
@@ -215,6 +285,33 @@ fn code_that_belongs_to_one_crate_stands_there() {
         let product = source.product_code();
         [banned(&product, false), banned(&source.code(), true)].concat()
     });
+}
+
+#[test]
+fn state_is_handed_down_and_not_kept_in_statics() {
+    assert!(STATICS.iter().all(|one| !one.why.is_empty()));
+    let kept = STATICS.iter();
+    let mut unseen: BTreeSet<(String, String)> =
+        kept.map(|one| (one.path.into(), one.name.into())).collect();
+    let mut broken = Vec::new();
+    let is_product = |one: &Source| {
+        format!("/{}", one.path).contains("/src/") && !one.path.ends_with("/tests.rs")
+    };
+    for source in sources().into_iter().filter(is_product) {
+        for (line, name) in statics_with_state(&source.product_code()) {
+            let found = (source.path.clone(), name);
+            if !unseen.remove(&found) {
+                let (path, name) = found;
+                broken.push(format!("{path}:{line}: static {name}: {NO_STATE}"));
+            }
+        }
+    }
+    broken.extend(
+        unseen
+            .iter()
+            .map(|(path, name)| format!("{path} has no static {name}")),
+    );
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 #[test]
@@ -378,6 +475,36 @@ fn banned_found(path: &str, code: &str, in_tests: bool) -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// Lines and names of statics that can change.
+fn statics_with_state(code: &str) -> Vec<(usize, String)> {
+    const CHANGING: [&str; 11] = [
+        "Cell",
+        "LazyCell",
+        "LazyLock",
+        "Mutex",
+        "Once",
+        "OnceCell",
+        "OnceLock",
+        "RefCell",
+        "RwLock",
+        "UnsafeCell",
+        "mut",
+    ];
+    let declaration = |at: usize| {
+        let rest = code[at + "static".len()..].trim_start();
+        let (declared, _) = rest.split_once('=')?;
+        let is_changing = declared
+            .split(|letter: char| !letter.is_alphanumeric())
+            .any(|word| CHANGING.contains(&word) || word.starts_with("Atomic"));
+        let named = rest.trim_start_matches("mut ").trim_start();
+        let name = leading_name(named);
+        // Behind a lifetime there is a type.
+        let is_item = named[name.len()..].starts_with(':') && !name.is_empty();
+        (is_changing && is_item).then(|| (line_of(code, at), name))
+    };
+    words_at(code, "static").filter_map(declaration).collect()
 }
 
 fn opening_missing(text: &str) -> Vec<String> {
@@ -878,6 +1005,31 @@ fn code_out_of_its_place_is_found() {
         ),
         Vec::<String>::new()
     );
+}
+
+#[test]
+fn a_static_with_state_is_found() {
+    let found = |code: &str| statics_with_state(code);
+    for code in [
+        "static A: AtomicBool = x;",
+        "static A: Mutex<Option<Arc<X>>> = x;",
+        "static A: std::sync::OnceLock<X> = x;",
+        "static A: [Mutex<X>; 2] = x;",
+        "static mut A: u8 = 1;",
+    ] {
+        assert_eq!(found(code), [(1, "A".to_string())], "{code}");
+    }
+    assert_eq!(
+        found("f();\nthread_local! { static B: Cell<u8> = x; }")[0].0,
+        2
+    );
+    for code in [
+        "static A: &[&str] = x;",
+        "fn f(a: &'static Mutex<X>)",
+        "pub static A: u8 = 1;",
+    ] {
+        assert!(found(code).is_empty(), "{code}");
+    }
 }
 
 #[test]

@@ -28,10 +28,12 @@ const STOPPED: Nanos = Nanos::from_secs(2);
 /// Interval at which a wait looks whether the program was asked to stop.
 pub const LOOK: Nanos = Nanos::from_millis(50);
 
-/// The request to stop that every call heeds, once there is one.
+/// The request to stop that every call heeds, once there is one. It comes by a signal, which is sent
+/// to a process: calls deep below need not be handed what no caller could choose.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// The calls that were left behind.
+/// The calls that were left behind: their threads keep the whole process from ending, whoever made
+/// them.
 static LEFT: Mutex<Vec<Left>> = Mutex::new(Vec::new());
 
 /// A call that was left behind.

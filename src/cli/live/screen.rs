@@ -20,7 +20,8 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 const CLEAR: &str = "\x1b[2J";
 
-/// How the terminal was set before the live view took it over.
+/// How the terminal was set before the live view took it over. A panic in any thread restores it, and
+/// a panic hook is handed nothing: so this belongs to the process.
 static TAKEN: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Returns why the live view is not possible, if so.

@@ -4,6 +4,7 @@
 //! target and engine. Only this file knows that there may be several.
 
 use super::job::{Job, header};
+use crate::cli::membership;
 use crate::cli::ranks;
 use rigel_analyse::plan::VolumeShape;
 use rigel_model::record::journal::Header;
@@ -119,7 +120,7 @@ impl Benches {
 /// # Errors
 /// A rank could not prepare its target, or was lost.
 pub(super) fn all_ready(bench: &Bench, job: &Job) -> Result<Option<RankGroup>, Error> {
-    let Some(ranks) = ranks::joined() else {
+    let Some(ranks) = membership::joined() else {
         return Ok(None);
     };
     let facts = (&bench.host, &bench.facts);
@@ -188,7 +189,7 @@ fn prepare(
     listen: &mut Listen,
 ) -> Result<Bench, Error> {
     let (request, options) = (&job.verb, &job.options);
-    let ranks = ranks::joined();
+    let ranks = membership::joined();
     let own = job.access.as_ref().map(ranks::own_servers);
     let target = own_target(&part.target, own.as_ref());
     let sql = own.as_ref().zip(part.sql);

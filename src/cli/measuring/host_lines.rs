@@ -2,7 +2,7 @@
 //!
 //! Other searches go by the sums, and keep nothing.
 
-use crate::cli::ranks;
+use crate::cli::membership;
 
 use rigel_measure::run::Event;
 use rigel_model::Error;
@@ -24,7 +24,7 @@ impl HostLines {
     /// # Errors
     /// The journal cannot be read.
     pub(super) fn of(verb: &dyn Verb, path: &Path, is_resumed: bool) -> Result<Self, Error> {
-        let is_kept = (verb.name() == "fit") && ranks::joined().is_some();
+        let is_kept = (verb.name() == "fit") && membership::joined().is_some();
         let lines = if is_kept && is_resumed {
             of_complete(&Run::read(path)?)
         } else {

@@ -1,6 +1,7 @@
 //! A run that is to be made or resumed, and the first line of its journal.
 
 use super::host_lines::HostLines;
+use crate::cli::membership;
 use crate::cli::output;
 use crate::cli::private_server::Private;
 use crate::cli::progress::ProgressMode;
@@ -67,7 +68,7 @@ impl Job {
         args: &RanksArgs,
         refusal: Option<&Error>,
     ) -> Result<(), Error> {
-        let Some(ranks) = ranks::joined() else {
+        let Some(ranks) = membership::joined() else {
             return Ok(());
         };
         let (request, options) = (&mut self.verb, &self.options);
@@ -111,7 +112,7 @@ impl Job {
     /// Ends the run of several ranks: writes the exit status of all to the journal, as its last line.
     /// Returns the outcome.
     pub(in crate::cli) fn ended(&mut self, outcome: Result<u8, Error>) -> Result<u8, Error> {
-        let (Some(mut journal), Some(ranks)) = (self.journal.take(), ranks::joined()) else {
+        let (Some(mut journal), Some(ranks)) = (self.journal.take(), membership::joined()) else {
             return outcome;
         };
         let outcome = output::concluded(outcome);

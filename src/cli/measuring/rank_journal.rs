@@ -3,7 +3,8 @@
 //! It has what this rank measured itself, as the journal of a process that measures alone has it.
 //! The sums are in the journal of rank 0.
 
-use crate::cli::ranks::{RanksArgs, joined};
+use crate::cli::membership;
+use crate::cli::ranks::RanksArgs;
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, Journal};
@@ -24,7 +25,7 @@ impl OwnJournal {
     /// # Errors
     /// Its directory cannot be written to, or holds something else.
     pub(super) fn asked(args: &RanksArgs, is_resumed: bool) -> Result<Self, Error> {
-        let ranks = joined().filter(|ranks| !ranks.is_root());
+        let ranks = membership::joined().filter(|ranks| !ranks.is_root());
         let directory = args.rank_journals.as_ref().zip(ranks);
         let directory =
             directory.map(|(above, ranks)| above.join(format!("rank-{}", ranks.rank())));
@@ -49,7 +50,7 @@ impl OwnJournal {
     /// # Errors
     /// It cannot be written.
     pub(super) fn begin(&mut self, header: Header) -> Result<(), Error> {
-        let Some((own, ranks)) = self.directory.as_ref().zip(joined()) else {
+        let Some((own, ranks)) = self.directory.as_ref().zip(membership::joined()) else {
             return Ok(());
         };
         self.journal = Some(if self.is_resumed {

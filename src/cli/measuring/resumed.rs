@@ -7,7 +7,8 @@
 use super::args::{MeasuringArgs, SHARED, target};
 use super::job::Job;
 use crate::cli::database;
-use crate::cli::ranks::{self, refuse_other_flags};
+use crate::cli::membership;
+use crate::cli::ranks::refuse_other_flags;
 use crate::cli::results::{Results, own_arguments};
 use rigel_model::Invocation;
 use rigel_model::record::journal::Header;
@@ -112,7 +113,7 @@ impl NamedAgain {
             };
             return Ok(Some(Self { target, urls }));
         }
-        if let Some(ranks) = ranks::joined() {
+        if let Some(ranks) = membership::joined() {
             return Err(usage!(
                 "{size} ranks cannot resume a run whose TARGET is not given again",
                 "name the same files, devices, directory or URLs as then: only rank 0 has the \
@@ -235,14 +236,14 @@ pub(super) fn sql_target(access: &Access) -> Target {
 /// hosts.
 pub(super) fn share(header: &Header, args: &MeasuringArgs) -> Result<(), Error> {
     let then = header.ranks.as_ref().map_or(1, |group| group.size());
-    let now = ranks::joined().map_or(1, Ranks::size);
+    let now = membership::joined().map_or(1, Ranks::size);
     if then != now {
         return Err(usage!(
             "this run was made by {then} ranks, and these are {now}",
             "resume it with as many ranks, on the same hosts"
         ));
     }
-    let (Some(ranks), Some(group)) = (ranks::joined(), &header.ranks) else {
+    let (Some(ranks), Some(group)) = (membership::joined(), &header.ranks) else {
         return Ok(());
     };
     refuse_other_flags(group, &args.outcome.ranks)?;

@@ -5,6 +5,7 @@ use super::job::{Job, header};
 use super::rank_journal::OwnJournal;
 use super::resumed::{self, NamedAgain};
 use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
+use crate::cli::membership;
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
 use crate::cli::ranks::{self, RanksArgs};
@@ -155,7 +156,7 @@ fn prepare_and_measure(
         ));
     };
     let made = only(job, stop, &mut |event| notify(&event));
-    let (made, group) = match (ranks::joined(), made) {
+    let (made, group) = match (membership::joined(), made) {
         // Of several ranks, all must have their targets now: none tries again later.
         (Some(_), made) => {
             let bench = made?;
@@ -195,7 +196,7 @@ fn prepare_and_measure(
         began,
         last,
         seed: job.options.seed,
-        together: ranks::joined(),
+        together: membership::joined(),
     };
     let mut again = |listen: &mut Listen| again(job, (&header, ranks_args), stop, listen);
     let mut events = journal.events()?;

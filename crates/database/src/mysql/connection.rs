@@ -38,7 +38,8 @@ enum StatementWait {
     Over(Nanos),
 }
 
-/// The sockets of all connections.
+/// The sockets of all connections, which one thread of the process looks at: a server that is silent
+/// must not cost each of hundreds of sessions a second thread.
 static SOCKETS: Mutex<Vec<Weak<WatchedSocket>>> = Mutex::new(Vec::new());
 
 impl MysqlConnection {

@@ -20,6 +20,7 @@ const FIRST: RawFd = 3;
 /// # Errors
 /// There is no open socket of this number, or one was adopted already.
 pub fn adopt(name: &str, descriptor: RawFd) -> Result<UnixStream, Error> {
+    // The descriptors that `exec` handed over belong to the process, and this one is given once.
     static ADOPTED: AtomicBool = AtomicBool::new(false);
     let unset = "this environment was inherited from another job; unset PMI_FD PMI_RANK PMI_SIZE";
     let refused = |why| usage!("{name}={descriptor} is {why}", unset);

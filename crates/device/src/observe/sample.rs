@@ -88,7 +88,8 @@ pub fn own_memory() -> Bytes {
     Bytes(kib.unwrap_or(0).saturating_mul(1024))
 }
 
-/// ID of the thread that is not counted; 0 = none.
+/// ID of the thread that is not counted; 0 = none. The kernel lists the threads of the process, also
+/// those that whoever takes a sample does not know.
 static ASIDE: AtomicI32 = AtomicI32::new(0);
 
 /// Excludes the calling thread from [`Sample::own_threads`]. A thread that only shows progress may
