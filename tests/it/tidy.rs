@@ -288,6 +288,11 @@ fn code_that_belongs_to_one_crate_stands_there() {
 }
 
 #[test]
+fn texts_of_errors_stand_in_macros() {
+    check_sources(|source| error_texts_in_calls(&source.product_code()));
+}
+
+#[test]
 fn state_is_handed_down_and_not_kept_in_statics() {
     assert!(STATICS.iter().all(|one| !one.why.is_empty()));
     let kept = STATICS.iter();
@@ -475,6 +480,23 @@ fn banned_found(path: &str, code: &str, in_tests: bool) -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// Errors made by a call with a text, where a macro shows the text as the user reads it.
+fn error_texts_in_calls(code: &str) -> Vec<String> {
+    let calls = ["usage", "failed"].map(|kind| (kind, format!("Error::{kind}(")));
+    let texts = |(kind, call): &(&str, String)| -> Vec<String> {
+        let has_text = |at: &usize| {
+            let argument = code[at + call.len()..].trim_start();
+            // A string is blank here, so that its comma comes first.
+            argument.starts_with("format!") || argument.starts_with(',')
+        };
+        let found = words_at(code, call).filter(has_text);
+        found
+            .map(|at| format!("line {}: write `{kind}!`", line_of(code, at)))
+            .collect()
+    };
+    calls.iter().flat_map(texts).collect()
 }
 
 /// Lines and names of statics that can change.
@@ -1005,6 +1027,14 @@ fn code_out_of_its_place_is_found() {
         ),
         Vec::<String>::new()
     );
+}
+
+#[test]
+fn a_text_of_an_error_in_a_call_is_found() {
+    let found = |code: &str| error_texts_in_calls(&code_of(code)).len();
+    assert_eq!(found("Error::usage(\n    format!(\"{a}\"), \"b\")"), 1);
+    assert_eq!(found("Error::failed(\"a\", \"b\")"), 1);
+    assert_eq!(found("Error::usage(what, \"b\"); usage!(\"a\", \"b\")"), 0);
 }
 
 #[test]

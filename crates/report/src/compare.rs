@@ -56,7 +56,7 @@ fn trust(findings: &[Finding]) -> RunTrust {
     RunTrust::of_each(findings.iter(), &[])
 }
 
-/// The report of these runs, with `found` as their comparison; the first run is the baseline.
+/// The report of these runs and their `comparison`; the first run is the baseline.
 pub fn document(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Document {
     let names = comparison.names.join(", ");
     Document {

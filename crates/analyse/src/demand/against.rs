@@ -167,8 +167,8 @@ impl DemandAgainst {
     }
 }
 
-/// The interval of `demand` with the most I/O, beside what `found` measured. `None` if no stream of
-/// it has a rate.
+/// The interval of `demand` with the most I/O, beside what `calibration` measured. `None` if no
+/// stream of it has a rate.
 pub fn against(demand: &Demand, calibration: &Calibration) -> Option<DemandAgainst> {
     let (interval, share_below) = demand.busiest()?;
     let DemandInterval {

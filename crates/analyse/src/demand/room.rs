@@ -16,7 +16,7 @@ use crate::search::calibration::Calibration;
 use rigel_model::DemandKind;
 
 impl StorageServes {
-    /// What `found` measured; the caller adds where.
+    /// What `calibration` measured; the caller adds where.
     pub fn of(calibration: &Calibration) -> Self {
         let served = |kind: DemandKind, at: AtLoad, within: &str| ServedStream {
             kind,

@@ -155,7 +155,7 @@ fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCount
     }
 }
 
-/// Analyses a quantity and adds the results to `found`.
+/// Analyses a quantity and adds what it shows to `result`.
 fn tell(result: &mut Predictability, of: Quantity, counting: &[&Round]) {
     let value = |round: &Round| match of {
         Quantity::Rate => known(round.rate),
