@@ -938,16 +938,13 @@ fn the_table_of_the_manual_is_made_of_the_metrics() {
             .map(String::as_str)
             .filter(|label| *label != "le")
             .collect();
-        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+        let by: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+        let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
         let help = family.help.as_deref().expect("each has a help text");
-        format!(
-            "| `{exposed}` | {} | {} | {help} |\n",
-            family.sort,
-            labels.join(" ")
-        )
+        format!("| `{exposed}` | {}{by} | {help} |\n", family.sort)
     };
     let table: String = every_family().iter().map(row).collect();
-    let table = format!("| metric | type | labels | what it is |\n|---|---|---|---|\n{table}");
+    let table = format!("| metric | type | what it is |\n|---|---|---|\n{table}");
     let path = "docs/methods/metrics.md";
     let text = std::fs::read_to_string(path).unwrap();
     let begin = text.find("| metric |").expect("a table");
