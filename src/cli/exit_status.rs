@@ -8,5 +8,6 @@ pub(super) fn exit_status(verdict: BoundVerdict) -> u8 {
         BoundVerdict::Kept => 0,
         BoundVerdict::Broken => 3,
         BoundVerdict::Undecided => 4,
+        BoundVerdict::NotMeasured => 5,
     }
 }

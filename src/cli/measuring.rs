@@ -541,7 +541,7 @@ fn prepare_and_measure(
     let mut asked = None;
     let mut so_far = SoFar::default();
     let mut plan = |records: &[PointRecord]| {
-        let done = so_far.of_ranks(records, &lines.get(), search.bound());
+        let done = so_far.of_ranks(records, &lines.get(), search.judged());
         let point = search.next(usable, seed, done)?;
         // A visit that left no record is not asked for twice.
         let visit = Some((point.coordinates, point.seed));

@@ -14,6 +14,7 @@ mod curve;
 mod database;
 mod demand;
 mod exit_status;
+mod expect;
 mod fit;
 mod import;
 mod layers;
@@ -65,8 +66,9 @@ use std::path::Path;
 #[command(
     after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was \
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
-                  --need of fit, --fail-if-slower of compare; or check has a warning; 4 \
-                  undecided, by --max-latency or --need."
+                  --need of fit, --fail-if-slower of compare, an expectation of expect; or check \
+                  has a warning; 4 undecided, by --max-latency, --need or expect; 5 expect did not \
+                  measure it."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -82,6 +84,7 @@ enum CliVerb {
     Soak(Box<soak::SoakArgs>),
     Watch(Box<watch::WatchArgs>),
     Fit(Box<fit::FitArgs>),
+    Expect(Box<expect::ExpectArgs>),
     Check(check::CheckArgs),
     Import(import::ImportArgs),
     Report(report::ReportArgs),
@@ -106,8 +109,14 @@ fn command() -> clap::Command {
             targets.help(fit::TARGETS).long_help(fit::TARGETS)
         })
     });
+    command = command.mut_subcommand("expect", |verb| {
+        verb.mut_arg("targets", |targets| {
+            let targets = targets.value_name("EXPECTATION|TARGET");
+            targets.help(expect::TARGETS).long_help(expect::TARGETS)
+        })
+    });
     // Verbs of one host refuse to be one of several ranks: --alone is all that they know of them.
-    for name in ["layers", "watch"] {
+    for name in ["expect", "layers", "watch"] {
         command = command.mut_subcommand(name, |verb| {
             verb.mut_args(|arg| {
                 let is_of_ranks = arg.get_help_heading() == Some(ranks::SEVERAL_HOSTS);
@@ -211,6 +220,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             CliVerb::Soak(args) => soak::run(&args),
             CliVerb::Watch(args) => watch::run(&args),
             CliVerb::Fit(args) => fit::run(&args),
+            CliVerb::Expect(args) => expect::run(&args),
             CliVerb::Check(args) => check::run(&args),
             CliVerb::Import(args) => import::run(&args),
             CliVerb::Report(args) => report::run(&args),
@@ -246,10 +256,11 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
 
 /// A complete command of the verb whose usage the parser shows.
 fn example(said: &str) -> Option<&'static str> {
-    const EXAMPLES: [&str; 8] = [
+    const EXAMPLES: [&str; 9] = [
         "rigel check /var/lib/data",
         "rigel calibrate /var/lib/data",
         "rigel curve /var/lib/data --depth 1..64",
+        "rigel expect 'p99<2ms@3000/s' /var/lib/data",
         "rigel soak /var/lib/data --for 7d",
         "rigel report calibrate_20260101_1200.rigel",
         "rigel compare before.rigel after.rigel",
@@ -257,7 +268,7 @@ fn example(said: &str) -> Option<&'static str> {
         "rigel fit awr.txt /var/lib/data",
     ];
     let (missing, usage) = said.split_once("Usage: ")?;
-    ["<TARGET>", "<RUN>", "<DEMAND>", "--for"]
+    ["TARGET>", "<RUN>", "<DEMAND>", "--for"]
         .iter()
         .find(|name| missing.contains(**name))?;
     let verb = usage.split_whitespace().nth(1)?;
@@ -424,6 +435,7 @@ mod tests {
             [
                 "calibrate",
                 "curve",
+                "expect",
                 "fit",
                 "layers",
                 "orion",
@@ -475,7 +487,7 @@ mod tests {
             });
             let shown: Vec<&str> = options.filter_map(clap::Arg::get_long).collect();
             match name.as_str() {
-                "layers" | "watch" => assert_eq!(shown, ["alone"], "{name}"),
+                "expect" | "layers" | "watch" => assert_eq!(shown, ["alone"], "{name}"),
                 "calibrate" | "curve" | "fit" => assert!(shown.len() > 5, "{name}: {shown:?}"),
                 _ => {}
             }

@@ -1,16 +1,17 @@
 //! `rigel report`: any report of a run, made from its journal alone.
 
+use super::exit_status::exit_status;
 use super::{orion, output, page};
 use clap::{Args, ValueEnum};
 
 use rigel_device::engine;
 use rigel_model::record::journal;
-use rigel_model::record::journal::Run;
 use rigel_model::{Error, usage};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{self as report, fio, text};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::{CurveResult, sessions};
+use rigel_verbs::expect::ExpectResult;
 use std::path::PathBuf;
 
 /// Print a report of a run, computed from its journal
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Exit status: 0 printed, 1 the journal cannot be read or the file not written, 2 \
                   wrong usage, or a report that this run does not have. A run of several ranks: as \
-                  the run ended, by its journal."
+                  the run ended, by its journal. One of expect: 3, 4 or 5 as the run."
 )]
 pub(super) struct ReportArgs {
     /// Directory of the run, or its journal
@@ -80,7 +81,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     if let Some(file) = &args.html {
         page::again(&args.document(&measured)?, &args.run, file.as_deref())?;
         args.warn_if_cut(&measured);
-        return Ok(as_it_ended(run));
+        return Ok(as_it_ended(&measured));
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(
@@ -100,13 +101,16 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),
     }
     args.warn_if_cut(&measured);
-    Ok(as_it_ended(run))
+    Ok(as_it_ended(&measured))
 }
 
-/// The status with which several ranks ended, so that a script need not trust that of a launcher; 0
-/// for other runs, and for one that goes on.
-fn as_it_ended(run: &Run) -> u8 {
-    run.ranks.ended.map_or(0, |end| end.status)
+/// The status with which several ranks ended, so that a script need not trust that of a launcher; that
+/// of what a run expected; 0 for other runs, and for one that goes on.
+fn as_it_ended(measured: &Evaluated) -> u8 {
+    let expected = measured.results.downcast_ref::<ExpectResult>();
+    let expected = expected.map_or(0, |found| exit_status(found.outcome));
+    let of_ranks = measured.run.ranks.ended;
+    of_ranks.map_or(expected, |end| end.status)
 }
 
 impl ReportArgs {

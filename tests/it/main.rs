@@ -14,6 +14,7 @@ mod compare;
 mod compare_series;
 mod curve;
 mod docs;
+mod expect;
 mod fit;
 mod fuzz;
 mod html;

@@ -57,6 +57,7 @@ pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use point::backlog::RateMet;
+pub use point::expected::{Criteria, ExpectedVerdict};
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::lost::LostTime;
 pub use point::objective::ObjectiveVerdict;
@@ -66,7 +67,7 @@ pub use point::stalls::Stalls;
 pub use point::steady::Steady;
 pub use point::summary::{
     ClassSummary, CoverageSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures,
-    VisitFigures, summarise, summarise_within,
+    VisitFigures, summarise, summarise_judged, summarise_within,
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;
@@ -78,7 +79,7 @@ pub use ranks::{
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
 pub use rigel_stats::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use rigel_stats::mean::{
-    BATCHES_MIN, CONFIDENCE, Interval, Limits, Looks, Mean, difference, ratio,
+    BATCHES_MIN, CONFIDENCE, Interval, Level, Limits, Looks, Mean, difference, ratio,
 };
 pub use rigel_stats::robust::median;
 pub use search::at_load::{AtLoad, AtRate};

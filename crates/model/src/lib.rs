@@ -11,6 +11,7 @@ mod engine;
 mod error;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
+mod expectation;
 mod fact;
 pub mod files;
 mod finding;
@@ -41,6 +42,7 @@ pub use demand::{
 pub use demand_at::DemandAt;
 pub use engine::{EngineInfo, FioEngine};
 pub use error::Error;
+pub use expectation::{Expectation, ExpectedLoad, ExpectedOf};
 pub use fact::{
     BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts,
     VolumeMember,

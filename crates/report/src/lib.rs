@@ -28,6 +28,7 @@ pub mod frame;
 #[path = "../../../tests/common/golden.rs"]
 pub(crate) mod golden;
 pub mod html;
+pub mod junit;
 mod lines;
 pub mod loops;
 pub mod neighbours;

@@ -10,6 +10,7 @@
 //! "Batch size effects in the analysis of simulation output", Operations Research 30 (1982), shows
 //! that more than 10 to 30 batches gain next to nothing.
 
+use crate::robust::normal_quantile;
 use serde::{Deserialize, Serialize};
 
 /// Confidence level of all intervals in this module.
@@ -156,7 +157,7 @@ impl Mean {
     pub fn of_batches(values: &[f64]) -> Option<Mean> {
         let value = mean(values)?;
         let residuals: Vec<f64> = values.iter().map(|single| single - value).collect();
-        Mean::around(value, &residuals)
+        Mean::around(value, &residuals, BATCH_SIZE)
     }
 
     /// The mean per operation of a quantity such as response time: the sum of all numerators
@@ -166,6 +167,11 @@ impl Mean {
     /// `None` with fewer than [`BATCHES_MIN`] windows, if the lengths differ, a value is not
     /// finite, or the sum of the denominators is not above zero.
     pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Mean> {
+        Mean::of_ratio_in(BATCH_SIZE, numerators, denominators)
+    }
+
+    /// The same in batches of `batch` windows.
+    pub fn of_ratio_in(batch: usize, numerators: &[f64], denominators: &[f64]) -> Option<Mean> {
         let (above, below) = (mean(numerators)?, mean(denominators)?);
         if numerators.len() != denominators.len() || below <= 0.0 {
             return None;
@@ -176,7 +182,7 @@ impl Mean {
             .zip(denominators)
             .map(|(y, x)| (y - value * x) / below)
             .collect();
-        Mean::around(value, &residuals)
+        Mean::around(value, &residuals, batch)
     }
 
     /// The 95 % confidence interval, by Student's t.
@@ -188,11 +194,10 @@ impl Mean {
         }
     }
 
-    /// The same mean, whose interval is that for these looks: for any number of them, its error is
-    /// greater.
+    /// The same mean, whose interval is that of this level: at a stricter one, its error is greater.
     #[must_use]
-    pub fn at(self, looks: Looks) -> Mean {
-        let wider = looks.errors(self.degrees, self.effective_n) / t_quantile(self.degrees);
+    pub fn at(self, level: Level) -> Mean {
+        let wider = level.errors(self.degrees, self.effective_n) / t_quantile(self.degrees);
         Mean {
             error: self.error * wider,
             ..self
@@ -218,8 +223,8 @@ impl Mean {
         }
     }
 
-    fn around(value: f64, residuals: &[f64]) -> Option<Mean> {
-        let Spread { error, degrees } = spread(residuals)?;
+    fn around(value: f64, residuals: &[f64], batch: usize) -> Option<Mean> {
+        let Spread { error, degrees } = spread_in(batch, residuals)?;
         let n = residuals.len() as f64;
         let deviation = (residuals
             .iter()
@@ -334,26 +339,55 @@ pub enum Looks {
     Any,
 }
 
-impl Looks {
-    /// The number of standard errors that an interval reaches to each side, if it is to hold the truth
-    /// with 95 % confidence at all these looks together. The error has these degrees of freedom, and is
-    /// that of a mean of `count` independent values.
+/// How sure an interval is: when somebody looks at it, and how often it may miss the truth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// The looks at which it is to hold the truth, all together.
+    pub looks: Looks,
+    /// The probability that it does not at one of them; between 0 and 1.
+    pub error: f64,
+    /// Number of neighbouring values that together are nearly independent of the others: windows of one
+    /// measurement, or single visits at random times.
+    pub batch: usize,
+}
+
+impl Level {
+    /// 95 % at one look: that of all reports.
+    pub const ONE_LOOK: Self = Self {
+        looks: Looks::One,
+        error: 1.0 - CONFIDENCE,
+        batch: BATCH_SIZE,
+    };
+
+    /// 95 % at any number of looks.
+    pub const ANY_LOOKS: Self = Self {
+        looks: Looks::Any,
+        error: 1.0 - CONFIDENCE,
+        batch: BATCH_SIZE,
+    };
+
+    /// The number of standard errors that the interval reaches to each side. The error has these degrees
+    /// of freedom, and is that of a mean of `count` independent values.
     ///
     /// One look has Student's t. Any number has the asymptotic confidence sequence of Waudby-Smith,
     /// Arbour, Sinha, Kennedy and Ramdas (Annals of Statistics 52, 2024, theorem 2.2): a normal mixture
     /// over the boundaries, here with the weight that makes it narrowest at 40 values and within 4 % of
-    /// that from 14 to 200. With few degrees it is the value of Student's t that is as rare. It is 1.6
-    /// times as wide as Student's interval, and 2.4 times with five batches.
+    /// that from 14 to 200. With few degrees it is the value of Student's t that is as rare. At 95 % it
+    /// is 1.6 times as wide as Student's interval, and 2.4 times with five batches.
     pub fn errors(self, degrees: f64, count: f64) -> f64 {
-        // x = 8 makes 2 (1 + 1 / x) ln(sqrt(x + 1) / 0.05) least.
         const NARROWEST_AT: f64 = 40.0;
-        const WEIGHT: f64 = 8.0 / NARROWEST_AT;
-        if self == Self::One {
-            return t_quantile(degrees);
+        match self.looks {
+            Looks::One if self == Self::ONE_LOOK => t_quantile(degrees),
+            Looks::One => student(normal_quantile(self.error / 2.0), degrees),
+            Looks::Any => {
+                // 2 (1 + 1 / x) ln(sqrt(x + 1) / error) is least where x = ln(x + 1) - 2 ln(error).
+                let once = -2.0 * self.error.ln();
+                let least = (0..3).fold(once, |x: f64, _| once + x.ln_1p()).round();
+                let x = least / NARROWEST_AT * count.max(1.0);
+                let rarity = ((x + 1.0).sqrt() / self.error).ln();
+                student((2.0 * (1.0 + 1.0 / x) * rarity).sqrt(), degrees)
+            }
         }
-        let x = WEIGHT * count.max(1.0);
-        let rarity = ((x + 1.0).sqrt() / (1.0 - CONFIDENCE)).ln();
-        student((2.0 * (1.0 + 1.0 / x) * rarity).sqrt(), degrees)
     }
 }
 
@@ -368,6 +402,9 @@ pub fn deviations(t: f64, degrees: f64) -> f64 {
 /// The value of Student's t that is exceeded as often as this number of standard deviations: the
 /// inverse of [`deviations`].
 fn student(deviations: f64, degrees: f64) -> f64 {
+    if degrees.is_infinite() {
+        return deviations;
+    }
     let scale = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
     (degrees * ((deviations / scale).powi(2) / degrees).exp_m1()).sqrt()
 }
@@ -408,11 +445,16 @@ pub struct Spread {
 /// for a first-order process. It is also estimated from neighbouring batches, if there are enough
 /// of them and it is unlikely to be chance (one time in six).
 pub fn spread(residuals: &[f64]) -> Option<Spread> {
+    spread_in(BATCH_SIZE, residuals)
+}
+
+/// The same in batches of `batch` windows, as far as possible.
+pub fn spread_in(batch: usize, residuals: &[f64]) -> Option<Spread> {
     let n = residuals.len();
     if n < BATCHES_MIN {
         return None;
     }
-    let batches = (n / BATCH_SIZE).clamp(BATCHES_MIN, BATCHES_MAX);
+    let batches = (n / batch.max(1)).clamp(BATCHES_MIN, BATCHES_MAX);
     let (mut squares, mut means) = (0.0, Vec::with_capacity(batches));
     for batch in 0..batches {
         let part = &residuals[batch * n / batches..(batch + 1) * n / batches];
@@ -612,8 +654,9 @@ mod tests {
             for _ in 0..SERIES {
                 let series = correlated(&mut rng, 200, rho);
                 let looks = || (8..=200).filter_map(|windows| Mean::of_batches(&series[..windows]));
-                by_sequence +=
-                    usize::from(looks().all(|mean| mean.at(Looks::Any).interval().contains(TRUTH)));
+                by_sequence += usize::from(
+                    looks().all(|mean| mean.at(Level::ANY_LOOKS).interval().contains(TRUTH)),
+                );
                 by_student += usize::from(looks().all(|mean| mean.interval().contains(TRUTH)));
             }
             println!(
@@ -631,8 +674,40 @@ mod tests {
             (19.0, 1e3),
             (19.0, 1e6),
         ] {
-            assert!(Looks::Any.errors(degrees, count) > 1.4 * t_quantile(degrees));
+            assert!(Level::ANY_LOOKS.errors(degrees, count) > 1.4 * t_quantile(degrees));
         }
+    }
+
+    #[test]
+    fn an_interval_of_another_error_is_as_wide_as_it_must_be() {
+        let level = |looks, error| Level {
+            looks,
+            error,
+            batch: 1,
+        };
+        // Tables of the normal distribution and of Student's t.
+        for (error, degrees, errors) in [
+            (0.01, f64::INFINITY, 2.576),
+            (0.001, f64::INFINITY, 3.291),
+            (0.01, 19.0, 2.861),
+            (0.05, 19.0, 2.093),
+        ] {
+            let found = level(Looks::One, error).errors(degrees, 20.0);
+            assert!((found / errors - 1.0).abs() < 0.01, "{error}: {found}");
+        }
+        // Of 1,000 series, 1 % at all looks together are 10.
+        let mut rng = Rng::new(34, 0);
+        let missed = (0..SERIES).filter(|_| {
+            let series = correlated(&mut rng, 100, 0.0);
+            let ones = vec![1.0; 100];
+            let mean = |visits: usize| Mean::of_ratio_in(1, &series[..visits], &ones[..visits]);
+            let sure = level(Looks::Any, 0.01);
+            let holds = |mean: Mean| mean.at(sure).interval().contains(TRUTH);
+            !(5..=100).filter_map(mean).all(holds)
+        });
+        let missed = missed.count();
+        println!("of {SERIES} series of visits, {missed} missed the truth at one of 96 looks");
+        assert!(missed <= 20, "{missed}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod earlier;
 mod evaluated;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;
+pub mod expect;
 pub mod fit;
 #[cfg(test)]
 #[path = "../../../tests/common/golden.rs"]

@@ -3,6 +3,7 @@
 use crate::Verb;
 use crate::calibrate::CalibrateRequest;
 use crate::curve::CurveRequest;
+use crate::expect::ExpectRequest;
 use crate::fit::FitRequest;
 use crate::import::ImportRequest;
 use crate::layers::LayersRequest;
@@ -21,7 +22,7 @@ use std::path::Path;
 type ReadRequest = fn(&Value) -> Result<Box<dyn Verb>, serde_json::Error>;
 
 /// Each verb that makes a run, by its name in journals.
-const VERBS: [(&str, ReadRequest); 9] = [
+const VERBS: [(&str, ReadRequest); 10] = [
     ("orion", request::<OrionRequest>),
     ("calibrate", request::<CalibrateRequest>),
     ("curve", request::<CurveRequest>),
@@ -31,6 +32,7 @@ const VERBS: [(&str, ReadRequest); 9] = [
             ..CurveRequest::deserialize(members)?
         }))
     }),
+    ("expect", request::<ExpectRequest>),
     ("layers", request::<LayersRequest>),
     ("soak", request::<SoakRequest>),
     ("fit", request::<FitRequest>),
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
     use crate::curve::Loads;
     use crate::curve::plan::tests::request as curve;
-    use rigel_model::{Bytes, Dbms, SqlTarget};
+    use rigel_model::{Bytes, Dbms, Nanos, Ratio, SqlTarget};
     use serde_json::json;
 
     #[test]
@@ -115,6 +117,13 @@ mod tests {
             }),
             Box::new(OrionRequest::new(crate::orion::RunLevel::Oltp)),
             Box::new(crate::examples::fit(Vec::new())),
+            Box::new(ExpectRequest {
+                expectations: vec!["p99<2ms±5%@3000/s".parse().unwrap()],
+                block: 8192,
+                large: ExpectRequest::LARGE,
+                budget: Nanos::from_secs(180),
+                error: Ratio::of(1, 100),
+            }),
             Box::new(WatchRequest::default()),
             Box::new(ImportRequest::default()),
         ];

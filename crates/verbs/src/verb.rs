@@ -79,7 +79,7 @@ pub trait Verb: Plan + RequestData + Any {
     /// measuring, not of the points of results, whose intervals all points together decide.
     fn is_more_planned(&self, run: &Run) -> bool {
         let mut so_far = SoFar::default();
-        let done = so_far.of_ranks(&run.joined(), &run.ranks, self.bound());
+        let done = so_far.of_ranks(&run.joined(), &run.ranks, self.judged());
         self.next(run.header.facts.usable.0, 0, done).is_some()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::column::{LiveColumn, Span};
 use super::unit::ThroughputUnit;
-use rigel_analyse::{Looks, Mean};
+use rigel_analyse::{Level, Mean};
 use rigel_drive::Live;
 use rigel_measure::run::RunningRanks;
 use rigel_model::record::Window;
@@ -272,7 +272,7 @@ impl PointNow {
     /// Throughput of the first class so far in operations per second, and the relative half-width
     /// of its 95 % interval, which holds for who looks all the time. `None` if there are too few windows.
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
-        let mean = Mean::of_batches(&self.counts.values)?.at(Looks::Any);
+        let mean = Mean::of_batches(&self.counts.values)?.at(Level::ANY_LOOKS);
         let half = mean.interval().relative(mean.value);
         let width = self.width.as_secs_f64() * self.counts.together as f64;
         (mean.value > 0.0 && half.is_finite() && width > 0.0).then_some((mean.value / width, half))

@@ -151,7 +151,7 @@ impl Job {
         let done = run.points.iter().cloned();
         let done: Vec<PointRecord> = done.filter(|point| point.end == End::Complete).collect();
         let mut so_far = SoFar::default();
-        let done = so_far.of_ranks(&done, &lines.get(), request.bound());
+        let done = so_far.of_ranks(&done, &lines.get(), request.judged());
         let (usable, seed) = (run.header.facts.usable.0, self.options.seed);
         request.next(usable, seed, done).is_none()
     }

@@ -16,7 +16,7 @@ use crate::series::rounds::Round;
 use crate::series::series_figures::series_figures;
 use crate::series::types::{Predictability, PredictabilityTerms, Quantity};
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
-use rigel_stats::mean::{Interval, Spread, t_quantile};
+use rigel_stats::mean::{Interval, Level, Spread, t_quantile};
 use rigel_stats::robust;
 
 /// Minimum number of rounds for an interval of the median; with fewer, their correlation cannot be
@@ -279,8 +279,8 @@ fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
         let side = value.total_cmp(&middle);
         [f64::from(side.is_lt()), f64::from(side.is_eq()), 1.0]
     };
-    let Spread { error, degrees } =
-        error_of_share(&values.iter().map(part).collect::<Vec<_>>(), 0.5)?;
+    let parts: Vec<[f64; 3]> = values.iter().map(part).collect();
+    let Spread { error, degrees } = error_of_share(&parts, 0.5, Level::ONE_LOOK.batch)?;
     let half = t_quantile(degrees) * error;
     // The rounds differ so much that the interval would extend from the minimum to the maximum.
     if half >= 0.5 {

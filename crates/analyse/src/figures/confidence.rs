@@ -6,7 +6,7 @@ use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_nu
 use super::tail::Tail;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Nanos, Until};
-use rigel_stats::mean::{Interval, Limits, Looks, Mean, spread, t_quantile};
+use rigel_stats::mean::{Interval, Level, Limits, Mean, spread_in, t_quantile};
 use serde::{Deserialize, Serialize};
 
 /// Minimum standard error of a figure, as a fraction of it. The first and last operation of a measurement
@@ -114,9 +114,9 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Intervals from the complete windows of `width_s` seconds, for these looks at them; `None` if there
-    /// are too few.
-    pub fn of(windows: &[Window], width_s: f64, looks: Looks) -> Option<Self> {
+    /// Intervals of this level from the complete windows of `width_s` seconds; `None` if there are too
+    /// few.
+    pub fn of(windows: &[Window], width_s: f64, level: Level) -> Option<Self> {
         let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
         let sums: Vec<f64> = windows
             .iter()
@@ -127,12 +127,12 @@ impl Confidence {
             .map(|window| &window.response.histogram)
             .collect();
         let quantile = |q| {
-            let quantile_ns = Quantile::of_windows(&histograms, q, looks)?;
+            let quantile_ns = Quantile::of_windows(&histograms, q, level)?;
             quantile_ns.interval.map(|interval| interval.scaled(1e-3))
         };
         Some(Self {
-            iops: Mean::of_batches(&counts)?.at(looks).scaled(1.0 / width_s),
-            mean_us: mean_of_operations(&sums, &counts).map(|mean| mean.at(looks)),
+            iops: Mean::of_batches(&counts)?.at(level).scaled(1.0 / width_s),
+            mean_us: mean_of_operations(&sums, &counts).map(|mean| mean.at(level)),
             p50_us: quantile(0.5),
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
@@ -203,35 +203,39 @@ pub(crate) fn whole_windows(stream: &StreamRecord, record: &PointRecord) -> Vec<
     (0..record.whole_windows()).map(together).collect()
 }
 
-/// Whether a bound is kept, as far as the measured time shows.
+/// Whether a bound or an expectation is kept, as far as the measured time shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundVerdict {
-    /// With 95 % confidence, the storage keeps it.
+    /// With the confidence of its interval, 95 % unless another is said, the storage keeps it.
     Kept,
-    /// With 95 % confidence, it does not.
+    /// With that confidence, it does not.
     Broken,
     /// The measured time shows neither.
     Undecided,
+    /// Nothing of the kind was measured, or not the storage was the limit.
+    #[serde(rename = "not measured")]
+    NotMeasured,
 }
 
 impl BoundVerdict {
-    /// Of several verdicts all of which are required: broken if one is, else undecided if one is.
+    /// Of several verdicts all of which are required: broken if one is, else the one that is known
+    /// least.
     pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
-        verdicts.fold(Self::Kept, |all, verdict| match (all, verdict) {
-            (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
-            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
-            (Self::Kept, Self::Kept) => Self::Kept,
-        })
+        Self::first_of([Self::Broken, Self::NotMeasured, Self::Undecided], verdicts)
+            .unwrap_or(Self::Kept)
     }
 
     /// Of several verdicts one of which is enough: kept if one is, else undecided if one is.
     pub fn any_of(verdicts: impl Iterator<Item = Self>) -> Self {
-        verdicts.fold(Self::Broken, |any, verdict| match (any, verdict) {
-            (Self::Kept, _) | (_, Self::Kept) => Self::Kept,
-            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
-            (Self::Broken, Self::Broken) => Self::Broken,
-        })
+        Self::first_of([Self::Kept, Self::Undecided, Self::NotMeasured], verdicts)
+            .unwrap_or(Self::Broken)
+    }
+
+    /// The first of `ranked` that is among the verdicts.
+    fn first_of(ranked: [Self; 3], verdicts: impl Iterator<Item = Self>) -> Option<Self> {
+        let place = |verdict: Self| ranked.iter().position(|one| *one == verdict);
+        verdicts.filter_map(place).min().map(|at| ranked[at])
     }
 }
 
@@ -284,6 +288,8 @@ impl BoundCheck {
     /// operations that ended; `missed` are failed and
     /// unserved operations, which are not within the bound.
     ///
+    /// It is of this level.
+    ///
     /// Wilson's score interval (Journal of the American Statistical Association 22, 1927), with
     /// Student's t, for as many independent operations as the measured ones are worth. Slow
     /// operations come together, so that number follows from the error of the share over windows.
@@ -299,20 +305,29 @@ impl BoundCheck {
     /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series of 1,000
     /// operations or more whose p99 is a tenth of the bound, 99.9 % are decided; by the share
     /// alone, of some kinds none.
-    pub fn of_windows(response: &Histogram, missed: u64, windows: &[Window], bound: Bound) -> Self {
+    pub fn of_windows(
+        response: &Histogram,
+        missed: u64,
+        windows: &[Window],
+        (bound, level): (Bound, Level),
+    ) -> Self {
         let plain = Self::of(response, missed, bound);
-        let Some(worth) = independent(windows, plain.share, bound) else {
+        let Some(worth) = independent(windows, plain.share, (bound, level)) else {
             return plain;
         };
-        let interval = wilson(plain.share, worth.count, t_quantile(worth.degrees));
+        let interval = wilson(
+            plain.share,
+            worth.count,
+            level.errors(worth.degrees, windows.len() as f64),
+        );
         let verdict = if interval.low >= bound.quantile {
             BoundVerdict::Kept
         } else if interval.high < bound.quantile {
             BoundVerdict::Broken
-        } else if is_far_below(windows, missed, plain.share, bound) {
+        } else if is_far_below(windows, missed, plain.share, (bound, level)) {
             BoundVerdict::Kept
         } else {
-            by_quantile(windows, missed, bound)
+            by_quantile(windows, missed, (bound, level))
         };
         Self {
             share_interval: Some(interval),
@@ -323,6 +338,28 @@ impl BoundCheck {
     }
 }
 
+impl BoundCheck {
+    /// True if this number of windows, `times` as many as were measured, would show whether the bound is
+    /// kept, if the share within it stays as it is.
+    pub fn is_decided_after(
+        &self,
+        times: f64,
+        windows: f64,
+        (bound, level): (Bound, Level),
+    ) -> bool {
+        // So many batches has whoever measures for long.
+        const DEGREES: f64 = 19.0;
+        self.independent.is_some_and(|independent| {
+            let interval = wilson(
+                self.share,
+                independent * times,
+                level.errors(DEGREES, windows),
+            );
+            interval.low >= bound.quantile || interval.high < bound.quantile
+        })
+    }
+}
+
 /// True if response times lie so far below a bound that almost no operation can be beyond it.
 /// `missed` operations are not within it, and `share` is.
 ///
@@ -330,30 +367,35 @@ impl BoundCheck {
 /// square of the limit. It needs no operation near the limit, and is far above the truth
 /// elsewhere. But a mean of a few operations knows nothing of slow ones that are rarer than these:
 /// so there must be as many as would show that the bound is kept if all were independent.
-fn is_far_below(windows: &[Window], missed: u64, share: f64, bound: Bound) -> bool {
+fn is_far_below(
+    windows: &[Window],
+    missed: u64,
+    share: f64,
+    (bound, level): (Bound, Level),
+) -> bool {
     let squares: Vec<f64> = windows
         .iter()
         .map(|window| window.response.sum_squares)
         .collect();
     let counts = counts(windows);
-    let Some(mean) = Mean::of_ratio(&squares, &counts) else {
+    let Some(mean) = Mean::of_ratio_in(level.batch, &squares, &counts) else {
         return false;
     };
     let (done, missed) = (counts.iter().sum::<f64>(), missed as f64);
-    let above = mean.interval().high / (bound.latency.0 as f64).powi(2);
+    let above = mean.at(level).interval().high / (bound.latency.0 as f64).powi(2);
     let most = (above * done + missed) / (done + missed);
-    most <= 1.0 - bound.quantile && shows_kept(share, done + missed, bound)
+    most <= 1.0 - bound.quantile && shows_kept(share, done + missed, (bound, level))
 }
 
 /// Whether a bound is kept, by the interval of its quantile. `missed` operations are not within it.
-fn by_quantile(windows: &[Window], missed: u64, bound: Bound) -> BoundVerdict {
+fn by_quantile(windows: &[Window], missed: u64, (bound, level): (Bound, Level)) -> BoundVerdict {
     let histograms: Vec<&Histogram> = windows
         .iter()
         .map(|window| &window.response.histogram)
         .collect();
     let done: f64 = counts(windows).iter().sum();
     let of_done = bound.quantile * (done + missed as f64) / done;
-    let quantile = Quantile::of_windows(&histograms, of_done, Looks::One).filter(|_| of_done < 1.0);
+    let quantile = Quantile::of_windows(&histograms, of_done, level).filter(|_| of_done < 1.0);
     let limit = bound.latency.0 as f64;
     match quantile.and_then(|known| known.interval) {
         Some(Limits { low, .. }) if low > limit => BoundVerdict::Broken,
@@ -373,8 +415,9 @@ fn counts(windows: &[Window]) -> Vec<f64> {
 }
 
 /// True if this share among this number of independent operations shows that the bound is kept.
-fn shows_kept(share: f64, independent: f64, bound: Bound) -> bool {
-    wilson(share, independent, t_quantile(f64::INFINITY)).low >= bound.quantile
+fn shows_kept(share: f64, independent: f64, (bound, level): (Bound, Level)) -> bool {
+    let errors = level.errors(f64::INFINITY, independent);
+    wilson(share, independent, errors).low >= bound.quantile
 }
 
 /// Independent operations.
@@ -387,7 +430,11 @@ struct Independent {
 
 /// The number of independent operations that these windows are worth for the share within the
 /// bound; `None` if there are too few windows, or no operations.
-fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independent> {
+fn independent(
+    windows: &[Window],
+    share: f64,
+    (bound, level): (Bound, Level),
+) -> Option<Independent> {
     let counts = counts(windows);
     let count: f64 = counts.iter().sum();
     if count <= 0.0 {
@@ -401,7 +448,7 @@ fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independe
         .iter()
         .map(|window| window.response.sum_squares)
         .sum();
-    let mean = Mean::of_ratio(&sums, &counts)?;
+    let mean = Mean::of_ratio_in(level.batch, &sums, &counts)?;
     let variance = (squares / count - mean.value * mean.value).max(0.0);
     let by_mean = if mean.error > 0.0 {
         variance / mean.error.powi(2)
@@ -414,7 +461,7 @@ fn independent(windows: &[Window], share: f64, bound: Bound) -> Option<Independe
         .zip(&counts)
         .map(|(window, count)| within(window) - share * count)
         .collect();
-    let spread = spread(&residuals)?;
+    let spread = spread_in(level.batch, &residuals)?;
     let error = spread.error * residuals.len() as f64 / count;
     let by_share = if error > 0.0 {
         share * (1.0 - share) / error.powi(2)
@@ -503,7 +550,7 @@ mod tests {
             quantile: 0.99,
             latency: Nanos::from_micros(latency_us),
         };
-        BoundCheck::of_windows(&all, missed, &windows, bound)
+        BoundCheck::of_windows(&all, missed, &windows, (bound, Level::ONE_LOOK))
     }
 
     /// 4,500 reads of 180 to 240 us in three visits that differ by 20 us.
@@ -513,6 +560,22 @@ mod tests {
             (0..50).map(|op| base + op * 400).collect()
         };
         (0..90).map(of_window).collect()
+    }
+
+    #[test]
+    fn the_verdict_of_several_is_that_of_the_worst_or_of_the_best() {
+        use BoundVerdict::{Broken, Kept, NotMeasured, Undecided};
+        let all = |verdicts: &[BoundVerdict]| BoundVerdict::all_of(verdicts.iter().copied());
+        let any = |verdicts: &[BoundVerdict]| BoundVerdict::any_of(verdicts.iter().copied());
+        for (verdicts, of_all, of_any) in [
+            (&[][..], Kept, Broken),
+            (&[Kept, Undecided], Undecided, Kept),
+            (&[Undecided, NotMeasured, Kept], NotMeasured, Kept),
+            (&[Undecided, NotMeasured, Broken], Broken, Undecided),
+            (&[NotMeasured, Broken], Broken, NotMeasured),
+        ] {
+            assert_eq!((all(verdicts), any(verdicts)), (of_all, of_any));
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! the interval of order statistics: David and Nagaraja, Order Statistics, 2003, ch. 7.)
 
 use rigel_model::record::{Band, Histogram};
-use rigel_stats::mean::{CONFIDENCE, Limits, Looks, Mean, Spread, spread};
+use rigel_stats::mean::{Level, Limits, Mean, Spread, spread_in};
 
 /// With fewer expected values beyond a quantile than this, batches cannot show its error.
 const BEYOND_MIN: f64 = 10.0;
@@ -53,21 +53,21 @@ pub struct Quantile {
 }
 
 impl Quantile {
-    /// The `q`-quantile of all windows together, and its interval for these looks at it; `None` if they
-    /// are empty.
+    /// The `q`-quantile of all windows together, and its interval of this level; `None` if they are
+    /// empty.
     ///
     /// In simulation, with lognormal latencies and 2,000 values in 20 or 100 windows, the intervals
     /// of median and p99 contain the truth in 96 to 97 % of series if windows are independent,
     /// and in 94 to 97 % if they drift up and down. They contain it more often if they are so
     /// narrow that the edges of buckets widen them, or if the tail has few values.
-    pub fn of_windows(windows: &[&Histogram], q: f64, looks: Looks) -> Option<Quantile> {
+    pub fn of_windows(windows: &[&Histogram], q: f64, level: Level) -> Option<Quantile> {
         let mut all = Histogram::default();
         windows.iter().for_each(|window| all.merge(window));
         let band = all.quantile(q)?;
         Some(Quantile {
             q,
             band,
-            interval: limits(windows, &all, (q, band), looks),
+            interval: limits(windows, &all, (q, band), level),
         })
     }
 }
@@ -76,20 +76,19 @@ fn limits(
     windows: &[&Histogram],
     all: &Histogram,
     (q, band): (f64, Band),
-    looks: Looks,
+    level: Level,
 ) -> Option<Limits> {
-    const ONE_SIDE: f64 = (1.0 - CONFIDENCE) / 2.0;
     let count = all.count() as f64;
-    if q.max(1.0 - q).powf(count) > ONE_SIDE {
+    if q.max(1.0 - q).powf(count) > level.error / 2.0 {
         return None;
     }
     let parts: Vec<[f64; 3]> = windows.iter().map(|window| parts(window, band)).collect();
-    let spread = error_of_share(&parts, q)?;
+    let spread = error_of_share(&parts, q, level.batch)?;
     // This many independent values would have the same error.
     let independent = (q * (1.0 - q) / spread.error.powi(2)).min(count);
-    let mut half = looks.errors(spread.degrees, parts.len() as f64) * spread.error;
+    let mut half = level.errors(spread.degrees, parts.len() as f64) * spread.error;
     if q.min(1.0 - q) * count < BEYOND_MIN {
-        half = half.max(looks.errors(f64::INFINITY, independent) * (q * (1.0 - q) / count).sqrt());
+        half = half.max(level.errors(f64::INFINITY, independent) * (q * (1.0 - q) / count).sqrt());
     }
     // The same if windows differ so much that only the minimum value remains as the lower limit.
     if half >= q || (1.0 - q) * independent < INDEPENDENT_FOR_LOWER {
@@ -131,7 +130,7 @@ pub(super) fn effective_number(counts: impl Iterator<Item = f64> + Clone) -> f64
 /// The standard error of the fraction of values not above their `q`-quantile. Each window, in order
 /// of time, has the number of its values below the quantile, the number at it, and the number of
 /// all. `None` if there are too few windows.
-pub(crate) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
+pub(crate) fn error_of_share(windows: &[[f64; 3]], q: f64, batch: usize) -> Option<Spread> {
     let (part, count) = (
         part_at(windows, q),
         windows.iter().map(|window| window[2]).sum::<f64>(),
@@ -140,7 +139,7 @@ pub(crate) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
         .iter()
         .map(|[below, at, count]| below + part * at - q * count)
         .collect();
-    let spread = spread(&residuals)?;
+    let spread = spread_in(batch, &residuals)?;
     Some(Spread {
         error: spread.error * residuals.len() as f64 / count,
         ..spread
@@ -213,7 +212,7 @@ fn mean_is_precise(counts: &[f64], precision: f64) -> bool {
 }
 
 fn median_is_precise(latencies: &[&Histogram], precision: f64) -> bool {
-    let median = Quantile::of_windows(latencies, 0.5, Looks::One);
+    let median = Quantile::of_windows(latencies, 0.5, Level::ONE_LOOK);
     median.is_some_and(|Quantile { band, interval, .. }| {
         interval
             .and_then(Limits::both)
@@ -255,7 +254,7 @@ mod tests {
     }
 
     fn quantile(windows: &[Histogram], q: f64) -> Quantile {
-        Quantile::of_windows(&windows.iter().collect::<Vec<_>>(), q, Looks::One).unwrap()
+        Quantile::of_windows(&windows.iter().collect::<Vec<_>>(), q, Level::ONE_LOOK).unwrap()
     }
 
     #[test]
@@ -352,7 +351,7 @@ mod tests {
         assert_eq!(quantile(&series, 0.01).interval, None);
         assert_eq!(quantile(&series[..4], 0.5).interval, None);
         assert_eq!(
-            Quantile::of_windows(&[&Histogram::default()], 0.5, Looks::One),
+            Quantile::of_windows(&[&Histogram::default()], 0.5, Level::ONE_LOOK),
             None
         );
     }

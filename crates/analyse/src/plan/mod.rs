@@ -9,7 +9,7 @@ pub mod sessions;
 pub mod soak;
 pub mod visits;
 
-use crate::PointSummary;
+use crate::{Criteria, PointSummary};
 use rigel_model::{
     Bound, Bytes, Coordinates, Error, KIB, Point, Ratio, SqlWork, Tables, Target, usage,
 };
@@ -72,6 +72,11 @@ pub trait Plan: Debug {
         None
     }
 
+    /// What points are judged by while they are measured, and in a report.
+    fn judged(&self) -> Criteria {
+        self.bound().into()
+    }
+
     /// Requested half-width of a figure's 95 % interval, as a fraction of the figure; of points that
     /// end by time, the smallest difference between runs that matters.
     fn precision(&self) -> Ratio {
@@ -126,7 +131,10 @@ pub trait Plan: Debug {
 }
 
 /// Refuses I/Os of a size that no command line can ask for; without sizes nothing is measured.
-fn check_sizes(sizes: Vec<u32>, largest: u64) -> Result<(), Error> {
+///
+/// # Errors
+/// The sentence names the size.
+pub fn check_sizes(sizes: Vec<u32>, largest: u64) -> Result<(), Error> {
     let Some(smallest) = sizes.into_iter().min() else {
         return Ok(());
     };

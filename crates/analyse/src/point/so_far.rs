@@ -1,8 +1,8 @@
 //! The points of a search that is running: what its plan decides by.
 
+use super::expected::Criteria;
 use super::of_ranks::add_ranks;
-use super::summary::{PointSummary, summarise_within};
-use rigel_model::Bound;
+use super::summary::{PointSummary, summarise_judged};
 use rigel_model::record::{PointRecord, RankLines, visits};
 
 /// One summary for each point that a search has visited so far.
@@ -14,11 +14,11 @@ pub struct SoFar {
 }
 
 impl SoFar {
-    /// Includes the latest of these records, which are only ever added, and judges them by `bound`.
+    /// Includes the latest of these records, which are only ever added, and judges them.
     /// A further visit to a point changes that point's summary. Returns all summaries, in the order
     /// of the first visits.
-    pub fn of(&mut self, records: &[PointRecord], bound: Option<Bound>) -> &[PointSummary] {
-        self.of_ranks(records, &RankLines::default(), bound)
+    pub fn of(&mut self, records: &[PointRecord], by: impl Into<Criteria>) -> &[PointSummary] {
+        self.of_ranks(records, &RankLines::default(), by)
     }
 
     /// As [`SoFar::of`], with what each rank measured of the points, by their `lines`.
@@ -26,11 +26,12 @@ impl SoFar {
         &mut self,
         records: &[PointRecord],
         lines: &RankLines,
-        bound: Option<Bound>,
+        by: impl Into<Criteria>,
     ) -> &[PointSummary] {
+        let by = by.into();
         for record in &records[self.records..] {
             if let Some(joined) = visits::joined_at(records, record.coordinates) {
-                let mut summary = summarise_within(&joined, bound);
+                let mut summary = summarise_judged(&joined, &by);
                 add_ranks(&mut summary, lines);
                 let mut points = self.points.iter_mut();
                 match points.find(|point| point.coordinates == record.coordinates) {

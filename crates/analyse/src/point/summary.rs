@@ -4,6 +4,7 @@
 //! 10^6 bytes, MiB 2^20.
 
 use super::backlog::{RateMet, rate_met};
+use super::expected::{ClassFigures, Criteria, ExpectedVerdict};
 use super::kernel_time::{OwnIos, kernel_mean};
 use super::late::LateOperations;
 use super::lost::LostTime;
@@ -19,7 +20,7 @@ use rigel_model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Pattern,
     Sample, Step, Until,
 };
-use rigel_stats::mean::{Looks, gamma_limits};
+use rigel_stats::mean::{Level, gamma_limits};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -152,6 +153,9 @@ pub struct ClassSummary {
     /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<ObjectiveVerdict>,
+    /// Whether what the run expects of this load is kept.
+    #[serde(skip)]
+    pub expected: Vec<ExpectedVerdict>,
     /// Rate times mean response time: the outstanding operations, by Little's law.
     pub littles_law: f64,
     /// Closed loop: time in which far less than usual was done.
@@ -348,11 +352,26 @@ pub fn summarise(record: &PointRecord) -> PointSummary {
 
 /// Summarises a point, and checks its response times against `bound`.
 pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
-    let mut classes: Vec<ClassSummary> = record
-        .streams
-        .iter()
-        .map(|stream| class(stream, record, bound))
-        .collect();
+    summarise_judged(record, &bound.into())
+}
+
+/// Summarises a point, and judges it.
+pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
+    let judged = |stream: &StreamRecord| {
+        let class = class(stream, record, by.bound);
+        let figures = ClassFigures {
+            iops: class.iops,
+            io_bytes: class.io_bytes,
+            latency: class.latency,
+            missed: class.unserved + class.failed.values().sum::<u64>(),
+            met: class.met,
+        };
+        ClassSummary {
+            expected: by.verdicts((record, stream), figures),
+            ..class
+        }
+    };
+    let mut classes: Vec<ClassSummary> = record.streams.iter().map(judged).collect();
     let own: Vec<OwnIos> = classes.iter().map(own_ios).collect();
     let kernel_mean = kernel_mean(record, &own);
     for class in &mut classes {
@@ -484,21 +503,15 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let width_s = record.window.as_secs_f64();
     let (confidence, is_too_short) = confidence(
         &windows,
-        record,
+        (record.window, level_of(record)),
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
     let within = bound.map(|bound| {
         let missed = unserved + total.failures();
-        BoundCheck::of_windows(&total.response.histogram, missed, &windows, bound)
+        let asked = (bound, Level::ONE_LOOK);
+        BoundCheck::of_windows(&total.response.histogram, missed, &windows, asked)
     });
-    let closed = |load: &Load| {
-        if let Load::Closed { depth } = load {
-            *depth
-        } else {
-            0
-        }
-    };
     let jumps = if open {
         response_jumps(&windows, width_s)
     } else {
@@ -507,7 +520,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     ClassSummary {
         name: stream.name.clone(),
         io_bytes: stream.length,
-        outstanding: stream.loads.iter().map(closed).sum(),
+        outstanding: stream.loads.iter().map(closed_depth).sum(),
         done: total.done,
         reads: done_of(stream, Kind::Read),
         writes: done_of(stream, Kind::Write) + done_of(stream, Kind::Log),
@@ -535,6 +548,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
             let measured = latency.map(|latency| [latency.mean_us, latency.max_us]);
             ObjectiveVerdict::of(objective, within, confidence, measured)
         }),
+        expected: Vec::new(),
         lost: (!open).then(|| LostTime::of(&counts, width_s)),
         stalls: if open {
             Stalls::of_jumps(&jumps)
@@ -552,6 +566,22 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     }
 }
 
+/// The operations that a closed loop keeps outstanding.
+fn closed_depth(load: &Load) -> u32 {
+    match load {
+        Load::Closed { depth } => *depth,
+        Load::Open { .. } => 0,
+    }
+}
+
+/// The level of a point's intervals: who stops a run looked at it before.
+fn level_of(record: &PointRecord) -> Level {
+    match record.end {
+        End::Stopped => Level::ANY_LOOKS,
+        End::Complete | End::Broken(_) => Level::ONE_LOOK,
+    }
+}
+
 /// The operations of a kind that ended.
 fn done_of(stream: &StreamRecord, kind: Kind) -> u64 {
     let of_kind = stream.kinds.iter().filter(|record| record.kind == kind);
@@ -565,16 +595,10 @@ fn done_of(stream: &StreamRecord, kind: Kind) -> u64 {
 /// `relaxation_s` is the relaxation time of an open loop's queue.
 fn confidence(
     windows: &[Window],
-    record: &PointRecord,
+    (width, level): (Nanos, Level),
     relaxation_s: Option<f64>,
 ) -> (Option<Confidence>, bool) {
-    // Who stops a run looked at it before.
-    let looks = match record.end {
-        End::Stopped => Looks::Any,
-        End::Complete | End::Broken(_) => Looks::One,
-    };
-    let width = record.window;
-    let Some(known) = Confidence::of(windows, width.as_secs_f64(), looks) else {
+    let Some(known) = Confidence::of(windows, width.as_secs_f64(), level) else {
         return (None, false);
     };
     let Some(relaxation_s) = relaxation_s else {
@@ -957,7 +981,7 @@ pub(crate) mod tests {
     fn a_point_is_too_short_if_it_certainly_has_too_few_observations() {
         let of = |effective_n: f64| {
             let windows: Vec<Window> = record().streams[0].kinds[0].windows.clone();
-            let known = Confidence::of(&windows, 0.1, Looks::One).unwrap();
+            let known = Confidence::of(&windows, 0.1, Level::ONE_LOOK).unwrap();
             let mean = Mean {
                 value: 1000.0,
                 error: 1.0,

@@ -39,11 +39,11 @@ impl<T: Copy + PartialOrd> Bracket<T> {
                     (bracket.held, bracket.undecided) = (Some(load), None);
                 }
                 (BoundVerdict::Kept, Some(_)) => bracket.held_above = Some(load),
-                (BoundVerdict::Undecided, None) => {
+                (BoundVerdict::Undecided | BoundVerdict::NotMeasured, None) => {
                     bracket.undecided.get_or_insert(load);
                 }
                 (BoundVerdict::Broken, None) => bracket.not_held = Some(load),
-                (BoundVerdict::Undecided | BoundVerdict::Broken, Some(_)) => {}
+                (_, Some(_)) => {}
             }
         }
         bracket

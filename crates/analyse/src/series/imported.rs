@@ -437,6 +437,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         within: None,
         late: None,
         objective: None,
+        expected: Vec::new(),
         littles_law: reported.littles_law.unwrap_or(0.0),
         lost: None,
         stalls: Stalls::default(),

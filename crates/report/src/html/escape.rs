@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Escapes text, also for use between the double quotes of an attribute.
-pub(super) fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -5,7 +5,7 @@
 //! because a table below each chart has its figures.
 
 mod changes;
-mod escape;
+pub(crate) mod escape;
 mod figures;
 mod heat;
 

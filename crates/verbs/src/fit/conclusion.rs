@@ -28,8 +28,10 @@ pub(super) fn conclusion(header: &Header, result: &FitResult) -> Conclusion {
     let answer = objections.conclude(&sentence, &result.findings);
     let status = match result.verdict {
         BoundVerdict::Broken => Status::Bad,
-        BoundVerdict::Undecided if answer.status != Status::Bad => Status::Warning,
-        BoundVerdict::Undecided | BoundVerdict::Kept => answer.status,
+        BoundVerdict::Undecided | BoundVerdict::NotMeasured if answer.status != Status::Bad => {
+            Status::Warning
+        }
+        _ => answer.status,
     };
     Conclusion { status, ..answer }
 }

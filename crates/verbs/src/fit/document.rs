@@ -111,6 +111,7 @@ fn answer(verdict: BoundVerdict) -> &'static str {
         BoundVerdict::Kept => "held",
         BoundVerdict::Broken => "not held",
         BoundVerdict::Undecided => "undecided",
+        BoundVerdict::NotMeasured => "not measured",
     }
 }
 

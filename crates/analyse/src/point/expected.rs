@@ -1,0 +1,348 @@
+//! Whether a load keeps what is expected of it, while it is measured in visits and somebody looks after
+//! each of them.
+//!
+//! Input: the record of a load, expectations, and the level of their intervals. Output: a verdict for
+//! each, with the figure and how much longer would decide.
+//!
+//! Visits differ by more than their own windows show, so the error is that between visits: each of them
+//! is one value.
+
+use super::backlog::RateMet;
+use crate::figures::confidence::{BoundCheck, BoundVerdict, ERROR_MIN, Estimate, whole_windows};
+use crate::figures::latency::LatencySummary;
+use crate::figures::quantile::Quantile;
+use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
+use rigel_model::{Bound, Coordinates, Expectation, ExpectedOf, Measure, Nanos};
+use rigel_stats::mean::{BATCHES_MIN, Level, Limits, Mean};
+
+/// Minimum number of visits to a load for a verdict: with fewer nobody knows how they differ.
+pub const VISITS_LEAST: usize = BATCHES_MIN;
+
+/// More than so many times the measured time is not said to decide.
+const TIMES_MOST: f64 = 10_000.0;
+
+/// What points are judged by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Criteria {
+    /// A bound on the response times of every point.
+    pub bound: Option<Bound>,
+    /// What is expected of the point with these coordinates; of every point, without.
+    pub expected: Vec<(Expectation, Option<Coordinates>)>,
+    /// The level of the interval of each expectation.
+    pub level: Level,
+}
+
+impl From<Option<Bound>> for Criteria {
+    fn from(bound: Option<Bound>) -> Self {
+        Self {
+            bound,
+            expected: Vec::new(),
+            level: Level::ONE_LOOK,
+        }
+    }
+}
+
+/// An expectation at one load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExpectedVerdict {
+    /// Its place among those of the run.
+    pub index: usize,
+    /// Whether it is kept.
+    pub verdict: BoundVerdict,
+    /// The figure in microseconds, per second, or in megabytes per second, and its interval at the level
+    /// of the run.
+    pub figure: Option<Estimate>,
+    /// If undecided: how many times as much must be measured, if the figure stays as it is; `None` if
+    /// that is unknown, or out of reach.
+    pub times: Option<f64>,
+}
+
+impl Criteria {
+    /// The verdicts of a class of a point.
+    pub(super) fn verdicts(
+        &self,
+        (record, stream): (&PointRecord, &StreamRecord),
+        class: ClassFigures,
+    ) -> Vec<ExpectedVerdict> {
+        let is_here = |at: Option<Coordinates>| at.is_none_or(|at| at == record.coordinates);
+        if !self.expected.iter().any(|(_, at)| is_here(*at)) {
+            return Vec::new();
+        }
+        let evidence = Evidence::of(record, stream, class, self.level);
+        let here = self.expected.iter().enumerate();
+        here.filter(|(_, (_, at))| is_here(*at))
+            .map(|(index, (expectation, _))| ExpectedVerdict {
+                index,
+                ..evidence.judge(expectation)
+            })
+            .collect()
+    }
+}
+
+/// The figures of a class over all visits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClassFigures {
+    /// Completed operations per second.
+    pub(super) iops: f64,
+    /// Bytes of one operation.
+    pub(super) io_bytes: u32,
+    /// Response times; `None` if nothing completed.
+    pub(super) latency: Option<LatencySummary>,
+    /// Operations that failed, or were never started.
+    pub(super) missed: u64,
+    /// Open loop: whether the offered rate is served.
+    pub(super) met: Option<RateMet>,
+}
+
+/// What the visits to a load show.
+struct Evidence {
+    class: ClassFigures,
+    /// The visits, each as one window, and their lengths in seconds.
+    windows: Vec<Window>,
+    seconds: Vec<f64>,
+    /// All of them.
+    response: Histogram,
+    /// True after the least number of visits.
+    is_enough: bool,
+    level: Level,
+}
+
+impl Evidence {
+    fn of(record: &PointRecord, stream: &StreamRecord, class: ClassFigures, level: Level) -> Self {
+        let mut found = Self {
+            class,
+            windows: Vec::new(),
+            seconds: Vec::new(),
+            response: Histogram::default(),
+            is_enough: record.visits.len() >= VISITS_LEAST,
+            level,
+        };
+        let alone = std::slice::from_ref(record);
+        let visits = if record.visits.is_empty() {
+            alone
+        } else {
+            &record.visits
+        };
+        for visit in visits {
+            let own = visit.streams.iter().find(|own| own.name == stream.name);
+            let windows = own.map_or_else(Vec::new, |own| whole_windows(own, visit));
+            let mut together = Window::default();
+            windows.iter().for_each(|window| together.merge(window));
+            found.response.merge(&together.response.histogram);
+            found.windows.push(together);
+            let length = windows.len() as f64 * visit.window.as_secs_f64();
+            found.seconds.push(length);
+        }
+        found
+    }
+
+    fn judge(&self, expectation: &Expectation) -> ExpectedVerdict {
+        let margin = expectation.margin.get();
+        let found = match expectation.limit.0 {
+            Measure::Rate(limit) => {
+                let scale = match expectation.of {
+                    ExpectedOf::Throughput => f64::from(self.class.io_bytes) / 1e6,
+                    ExpectedOf::Reads | ExpectedOf::Log => 1.0,
+                };
+                let counts: Vec<f64> = self.windows.iter().map(|of| of.done as f64).collect();
+                let mean = Mean::of_ratio_in(self.level.batch, &counts, &self.seconds);
+                let mean = mean.map(|mean| mean.scaled(scale));
+                self.of_mean(
+                    mean,
+                    self.class.iops * scale,
+                    &MeanLimit {
+                        limit,
+                        margin,
+                        is_least: true,
+                    },
+                )
+            }
+            Measure::Mean(limit) => {
+                let limit = limit.as_micros_f64();
+                let sum = |of: &Window| of.response.sum as f64 / 1e3;
+                let sums: Vec<f64> = self.windows.iter().map(sum).collect();
+                let counts: Vec<f64> = self.windows.iter().map(|of| of.done as f64).collect();
+                let mean = Mean::of_ratio_in(self.level.batch, &sums, &counts);
+                let value = self.class.latency.map(|latency| latency.mean_us);
+                let value = value.unwrap_or(f64::NAN);
+                self.of_mean(
+                    mean,
+                    value,
+                    &MeanLimit {
+                        limit,
+                        margin,
+                        is_least: false,
+                    },
+                )
+            }
+            Measure::Quantile(quantile, limit) => self.of_quantile(quantile, limit, margin),
+            Measure::Max(limit) => self.of_longest(limit),
+        };
+        self.if_served(found)
+    }
+
+    /// A rate, or a mean of response times.
+    fn of_mean(&self, mean: Option<Mean>, value: f64, limit: &MeanLimit) -> ExpectedVerdict {
+        let after = |mean: Mean, times: f64| {
+            let longer = Mean {
+                error: mean.error.max(ERROR_MIN * mean.value) / times.sqrt(),
+                effective_n: mean.effective_n * times,
+                ..mean
+            };
+            longer.at(self.level).limits()
+        };
+        let Some(mean) = mean.filter(|_| self.is_enough) else {
+            return undecided(value.is_finite().then(|| value.into()), None);
+        };
+        let interval = after(mean, 1.0);
+        let figure = Estimate {
+            value: mean.value,
+            interval: Some(interval),
+        };
+        let verdict = |limits: Limits| limit.verdict(limits, mean.value);
+        let decides = |times: f64| verdict(after(mean, times)) != BoundVerdict::Undecided;
+        ExpectedVerdict {
+            verdict: verdict(interval),
+            ..undecided(Some(figure), times_needed(decides))
+        }
+    }
+
+    /// A quantile: by the share of operations within the limit, at both ends of the margin.
+    fn of_quantile(&self, quantile: f64, limit: Nanos, margin: f64) -> ExpectedVerdict {
+        let histograms: Vec<&Histogram> = self
+            .windows
+            .iter()
+            .map(|window| &window.response.histogram)
+            .collect();
+        let done = self.response.count() as f64;
+        let of_done = quantile * (done + self.class.missed as f64) / done;
+        let known = Some(of_done)
+            .filter(|share| *share < 1.0)
+            .and_then(|share| Quantile::of_windows(&histograms, share, self.level));
+        let value = known.map(|known| known.band.middle() / 1e3);
+        if !self.is_enough {
+            return undecided(value.map(Estimate::from), None);
+        }
+        let of = |factor: f64| {
+            let latency = Nanos::from_secs_f64(limit.as_secs_f64() * factor);
+            let asked = (Bound { latency, quantile }, self.level);
+            let check =
+                BoundCheck::of_windows(&self.response, self.class.missed, &self.windows, asked);
+            (check, asked)
+        };
+        let (least, most) = (of(1.0 - margin), of(1.0 + margin));
+        let found = verdict(
+            most.0.verdict == BoundVerdict::Kept,
+            least.0.verdict == BoundVerdict::Broken,
+            value.is_some_and(|value| value <= limit.as_micros_f64()),
+        );
+        let decides = |times: f64| {
+            let windows = self.windows.len() as f64 * times;
+            let after =
+                |(check, asked): &(BoundCheck, _)| check.is_decided_after(times, windows, *asked);
+            after(&most) || after(&least)
+        };
+        // The share says more than the interval where few operations are as slow.
+        let ends = [&least, &most].map(|(_, (bound, _))| bound.latency.as_micros_f64());
+        let interval = known.and_then(|known| known.interval);
+        let interval = interval.map(|interval| interval.scaled(1e-3));
+        let interval = match (found, interval) {
+            (BoundVerdict::Kept, known) => Some(Limits {
+                low: known.map_or(0.0, |known| known.low),
+                high: Some(
+                    known
+                        .and_then(|known| known.high)
+                        .map_or(ends[1], |high| high.min(ends[1])),
+                ),
+            }),
+            (BoundVerdict::Broken, known) => Some(Limits {
+                low: known.map_or(ends[0], |known| known.low.max(ends[0])),
+                high: known.and_then(|known| known.high),
+            }),
+            (_, known) => known,
+        };
+        let figure = value.map(|value| Estimate { value, interval });
+        ExpectedVerdict {
+            verdict: found,
+            ..undecided(figure, times_needed(decides))
+        }
+    }
+
+    /// The longest operation, which has no interval: what was measured decides.
+    fn of_longest(&self, limit: Nanos) -> ExpectedVerdict {
+        let longest = self.class.latency.map(|latency| latency.max_us);
+        let verdict = match longest {
+            None => BoundVerdict::Undecided,
+            Some(longest) if longest > limit.as_micros_f64() => BoundVerdict::Broken,
+            Some(_) => BoundVerdict::Kept,
+        };
+        ExpectedVerdict {
+            verdict,
+            ..undecided(longest.map(Estimate::from), None)
+        }
+    }
+
+    /// No response time keeps anything at a rate that is not served.
+    fn if_served(&self, found: ExpectedVerdict) -> ExpectedVerdict {
+        let verdict = match self.class.met {
+            Some(RateMet::No) if self.is_enough => BoundVerdict::Broken,
+            Some(RateMet::Undecided) if found.verdict == BoundVerdict::Kept => {
+                BoundVerdict::Undecided
+            }
+            _ => found.verdict,
+        };
+        ExpectedVerdict {
+            verdict,
+            times: found.times.filter(|_| verdict == BoundVerdict::Undecided),
+            ..found
+        }
+    }
+}
+
+fn undecided(figure: Option<Estimate>, times: Option<f64>) -> ExpectedVerdict {
+    ExpectedVerdict {
+        index: 0,
+        verdict: BoundVerdict::Undecided,
+        figure,
+        times,
+    }
+}
+
+/// The verdict, if certainty of one or the other is known. Within the margin both are, and the figure
+/// itself decides.
+fn verdict(is_kept: bool, is_broken: bool, is_met: bool) -> BoundVerdict {
+    match (is_kept, is_broken) {
+        (true, is_broken) if is_met || !is_broken => BoundVerdict::Kept,
+        (_, true) => BoundVerdict::Broken,
+        _ => BoundVerdict::Undecided,
+    }
+}
+
+/// The least number of times as much that decides, in steps of a tenth.
+fn times_needed(decides: impl Fn(f64) -> bool) -> Option<f64> {
+    const STEP: f64 = 1.1;
+    std::iter::successors(Some(STEP), |times| Some(times * STEP))
+        .take_while(|times| *times < TIMES_MOST)
+        .find(|times| decides(*times))
+}
+
+/// A limit of a mean, with its margin.
+struct MeanLimit {
+    limit: f64,
+    margin: f64,
+    /// True if the mean is to be at least as much; else at most.
+    is_least: bool,
+}
+
+impl MeanLimit {
+    fn verdict(&self, Limits { low, high }: Limits, value: f64) -> BoundVerdict {
+        let least = self.limit * (1.0 - self.margin);
+        let most = self.limit * (1.0 + self.margin);
+        let is_below = |limit: f64| high.is_some_and(|high| high < limit);
+        if self.is_least {
+            verdict(low >= least, is_below(most), value >= self.limit)
+        } else {
+            verdict(is_below(most), low > least, value <= self.limit)
+        }
+    }
+}

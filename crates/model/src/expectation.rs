@@ -1,0 +1,335 @@
+//! An expectation of storage: a figure, its limit, and the load at which it holds.
+//!
+//! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
+
+use super::{Error, Measure, Nanos, Objective, Ratio};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What an expectation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpectedOf {
+    /// Random reads: their number per second, or their response times.
+    Reads,
+    /// Megabytes (10^6 bytes) per second of large random reads.
+    Throughput,
+    /// Response times of log writes, one at a time.
+    Log,
+}
+
+/// The load at which an expectation holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpectedLoad {
+    /// This number of outstanding I/Os.
+    Depth(u32),
+    /// This number of I/Os per second, due at random times.
+    Rate(u64),
+}
+
+/// A condition that storage is expected to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Expectation {
+    /// What it is about.
+    pub of: ExpectedOf,
+    /// The figure and its limit.
+    pub limit: Objective,
+    /// The load, if one is given.
+    pub load: Option<ExpectedLoad>,
+    /// So far from the limit, as a fraction of it, either answer may be given.
+    pub margin: Ratio,
+}
+
+/// The greatest number of outstanding I/Os.
+const DEPTH_MAX: u32 = 4096;
+
+/// The greatest margin: beyond it nothing would be expected.
+const MARGIN_MAX: f64 = 0.5;
+
+/// How expectations are written.
+const USAGE: &str = "write it as 'iops>=3000', 'mbps>=125', 'p99<2ms@3000/s', 'p50<300us@depth:1', \
+                     'mean<1ms@3000/s', 'log p99<10ms' or 'no stall>1s', in quotes";
+
+/// The names that can be given, besides p50, p99 and so on.
+const NAMES: [&str; 7] = ["iops", "mbps", "p50", "p99", "p99.9", "mean", "max"];
+
+impl Expectation {
+    /// True if this argument of a command line is meant to be an expectation and not a path: it has a
+    /// sign of comparison, or is the name of a figure.
+    pub fn is_meant(text: &str) -> bool {
+        text.contains(['<', '>', '≤', '≥']) || NAMES.contains(&text)
+    }
+
+    /// The limit as a time; `None` if it is a rate.
+    pub fn time(&self) -> Option<Nanos> {
+        match self.limit.0 {
+            Measure::Quantile(_, time) | Measure::Mean(time) | Measure::Max(time) => Some(time),
+            Measure::Rate(_) => None,
+        }
+    }
+
+    /// Refuses a load that the figure does not have, and a response time without one.
+    fn with_possible_load(self, text: &str) -> Result<Self, Error> {
+        let wrong = |why: &str, hint: &str| Err(Error::usage(format!("'{text}': {why}"), hint));
+        match (self.of, self.limit.0, self.load) {
+            (ExpectedOf::Log, _, Some(_)) => wrong(
+                "log writes are one at a time, and have no other load",
+                "write it without @, such as 'log p99<10ms'",
+            ),
+            (ExpectedOf::Log, Measure::Rate(_) | Measure::Max(_), _) => wrong(
+                "of log writes, only response times can be expected",
+                "such as 'log p99<10ms' or 'log mean<2ms'",
+            ),
+            (_, Measure::Rate(_), Some(ExpectedLoad::Rate(_))) => wrong(
+                "at an offered rate no more is done than is offered",
+                "give a depth, such as @depth:32, or none",
+            ),
+            (ExpectedOf::Reads, Measure::Quantile(..) | Measure::Mean(_), None) => wrong(
+                "response times depend on the load, and none is given",
+                "add @3000/s for 3,000 I/Os per second at random times, or @depth:1 for one at a \
+                 time",
+            ),
+            _ => Ok(self),
+        }
+    }
+}
+
+impl fmt::Display for Expectation {
+    /// The form that [`Expectation::from_str`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.of, self.limit.0) {
+            (ExpectedOf::Throughput, Measure::Rate(rate)) => write!(f, "mbps>={rate}")?,
+            (_, Measure::Rate(rate)) => write!(f, "iops>={rate}")?,
+            (_, Measure::Max(time)) => write!(f, "no stall>{}", time.exact())?,
+            (ExpectedOf::Log, _) => write!(f, "log {}", self.limit)?,
+            _ => write!(f, "{}", self.limit)?,
+        }
+        if self.margin != Ratio::ZERO {
+            write!(f, "±{}", self.margin.exact())?;
+        }
+        match self.load {
+            None => Ok(()),
+            Some(ExpectedLoad::Depth(depth)) => write!(f, "@depth:{depth}"),
+            Some(ExpectedLoad::Rate(rate)) => write!(f, "@{rate}/s"),
+        }
+    }
+}
+
+impl From<Expectation> for String {
+    fn from(expectation: Expectation) -> Self {
+        expectation.to_string()
+    }
+}
+
+impl TryFrom<String> for Expectation {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
+    }
+}
+
+impl FromStr for Expectation {
+    type Err = Error;
+
+    /// Parses `p99<2ms±5%@3000/s` and the like; `<=`, `≤` and `<` mean the same, and so do `>=`, `≥` and
+    /// `>`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |why: &str| Error::usage(format!("'{text}' {why}"), USAGE);
+        let plain = text.trim().replace('≤', "<=").replace('≥', ">=");
+        let plain = plain.replace("+-", "±").replace("+/-", "±");
+        let (head, load) = match plain.split_once('@') {
+            None => (plain.as_str(), None),
+            Some((head, load)) => (head, Some(load_of(load.trim(), text)?)),
+        };
+        let (head, margin) = match head.split_once('±') {
+            None => (head, Ratio::ZERO),
+            Some((head, margin)) => (head, margin_of(margin.trim(), text)?),
+        };
+        let head = head.trim();
+        let words = head.split_whitespace().collect::<Vec<_>>();
+        let (of, head) = match words[..] {
+            ["log", ..] => (
+                ExpectedOf::Log,
+                head["log".len()..].trim_start().to_string(),
+            ),
+            ["no", ..] => {
+                let rest = words[1..].concat();
+                let limit = rest.strip_prefix("stall>");
+                let limit = limit.ok_or_else(|| wrong("is not the absence of stalls"))?;
+                (ExpectedOf::Reads, format!("max<{limit}"))
+            }
+            _ => (ExpectedOf::Reads, head.to_string()),
+        };
+        let at = head.find(['<', '>']).ok_or_else(|| {
+            wrong("has no limit; a shell takes < and > for itself where there are no quotes")
+        })?;
+        let (name, limit) = head.split_at(at);
+        let name = name.trim();
+        check_name(name, text)?;
+        let is_rate = matches!(name, "iops" | "mbps");
+        if limit.starts_with('>') != is_rate {
+            return Err(wrong(if is_rate {
+                "is an upper limit of a rate: at least so much can be expected, with >="
+            } else {
+                "is a lower limit of a time: at most so much can be expected, with <"
+            }));
+        }
+        if !is_rate
+            && limit
+                .trim_end()
+                .ends_with(|last: char| last.is_ascii_digit())
+        {
+            return Err(wrong("has a time without its unit, such as ms or us"));
+        }
+        let objective = if is_rate {
+            format!("rate{limit}")
+        } else {
+            format!("{name}{limit}")
+        };
+        let limit = objective
+            .parse()
+            .map_err(|_| wrong("has no limit that can be read"))?;
+        let of = match name {
+            "mbps" => ExpectedOf::Throughput,
+            _ => of,
+        };
+        let expectation = Self {
+            of,
+            limit,
+            load,
+            margin,
+        };
+        expectation.with_possible_load(text)
+    }
+}
+
+/// Refuses the name of no figure, with the nearest that is one.
+fn check_name(name: &str, text: &str) -> Result<(), Error> {
+    let percent = name.strip_prefix('p').map(str::parse::<f64>);
+    if NAMES.contains(&name) || matches!(percent, Some(Ok(_))) {
+        return Ok(());
+    }
+    let nearest = NAMES.iter().min_by_key(|known| distance(name, known));
+    Err(Error::usage(
+        format!("'{text}': '{name}' is not a figure that can be expected"),
+        format!("the nearest is {}; {USAGE}", nearest.unwrap_or(&NAMES[0])),
+    ))
+}
+
+/// The number of letters to insert, delete or replace to make one word of another (Levenshtein,
+/// Soviet Physics Doklady 10, 1966).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (place, wanted) in other.chars().enumerate() {
+            let replaced = before + usize::from(letter != wanted);
+            before = row[place + 1];
+            row[place + 1] = replaced.min(before + 1).min(row[place] + 1);
+        }
+    }
+    row[row.len() - 1]
+}
+
+fn margin_of(margin: &str, text: &str) -> Result<Ratio, Error> {
+    let share = margin.parse::<Ratio>().ok();
+    share
+        .filter(|share| margin.ends_with('%') && share.get() > 0.0 && share.get() <= MARGIN_MAX)
+        .ok_or_else(|| {
+            Error::usage(
+                format!("'{text}': '{margin}' is not a margin"),
+                "write it as ±5% or +-5%, behind the limit; at most 50%",
+            )
+        })
+}
+
+fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
+    let depth = load.strip_prefix("depth:").map(|depth| {
+        let depth = depth.parse::<u32>().ok();
+        depth.filter(|depth| (1..=DEPTH_MAX).contains(depth))
+    });
+    let rate = load.strip_suffix("/s").map(|rate| {
+        let rate = rate.replace('_', "").parse::<u64>().ok();
+        rate.filter(|rate| (1..=100_000_000).contains(rate))
+    });
+    match (depth, rate) {
+        (Some(Some(depth)), _) => Ok(ExpectedLoad::Depth(depth)),
+        (_, Some(Some(rate))) => Ok(ExpectedLoad::Rate(rate)),
+        _ => Err(Error::usage(
+            format!("'{text}': '@{load}' is not a load"),
+            "write it as @depth:8, up to 4096, or as @3000/s, in whole I/Os per second",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn expectations_read_as_people_write_them() {
+        for (text, shown) in [
+            ("iops>=3000", "iops>=3000"),
+            ("iops ≥ 3_000 @ depth:8", "iops>=3000@depth:8"),
+            ("mbps>125", "mbps>=125"),
+            ("p99<2ms@3000/s", "p99<2ms@3000/s"),
+            ("p99.9<=2ms±5%@3000/s", "p99.9<2ms±5%@3000/s"),
+            ("p50 < 300us +-2.5% @depth:1", "p50<300us±2.5%@depth:1"),
+            ("mean<1ms@3000/s", "mean<1ms@3000/s"),
+            ("no stall > 1s", "no stall>1s"),
+            ("no stall>500ms@depth:1", "no stall>500ms@depth:1"),
+            ("max<1s", "no stall>1s"),
+            ("log p99<10ms", "log p99<10ms"),
+        ] {
+            let read = text.parse::<Expectation>();
+            assert_eq!(read.unwrap().to_string(), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_expected_is_refused_with_its_reason() {
+        for (text, why) in [
+            ("p99<2ms", "none is given"),
+            ("p99<2@depth:1", "without its unit"),
+            ("iop>=3000", "the nearest is iops"),
+            ("pp9<2ms@depth:1", "the nearest is p99"),
+            ("iops<3000", "with >="),
+            ("p99>2ms@depth:1", "with <"),
+            ("iops", "quotes"),
+            ("iops>=-1", "no limit that can be read"),
+            ("p100<2ms@depth:1", "no limit that can be read"),
+            ("iops>=3000@3000/s", "than is offered"),
+            ("p99<2ms@3000", "is not a load"),
+            ("p99<2ms@depth:0", "is not a load"),
+            ("p99<2ms@0/s", "is not a load"),
+            ("p99<2ms±5@depth:1", "is not a margin"),
+            ("p99<2ms±60%@depth:1", "is not a margin"),
+            ("log p99<2ms@depth:1", "one at a time"),
+            ("log iops>=100", "only response times"),
+            ("no stalls", "stalls"),
+        ] {
+            let refused = text.parse::<Expectation>().unwrap_err().to_string();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_has_the_fewest_letters_to_change() {
+        assert_eq!(distance("iop", "iops"), 1);
+        assert_eq!(distance("", "p50"), 3);
+        assert_eq!(distance("mean", "mean"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|/s|\\PC){0,8}") {
+            if let Ok(expectation) = text.parse::<Expectation>() {
+                prop_assert_eq!(expectation.to_string().parse::<Expectation>().unwrap(), expectation);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The conclusion of `rigel expect`: the outcome, and the line that decides it.
+
+use super::result::{ExpectResult, ExpectedLine};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures};
+use rigel_analyse::figures::quantity::{Amount, counted, rounded_length};
+use rigel_analyse::{BoundVerdict, Limits, Status};
+
+/// The least time that is said to be lacking, in seconds.
+const SAID_LEAST_S: f64 = 1.0;
+
+/// Longer than this is not said to decide, in seconds: a day.
+const SAID_MOST_S: f64 = 86_400.0;
+
+pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
+    let all = found.lines.len() as u64;
+    let deciding = found.with(found.outcome);
+    let sentence = match (found.outcome, &deciding[..]) {
+        (BoundVerdict::Kept, [line]) => format!("Met: {}.", said(line)),
+        (BoundVerdict::Kept, _) => format!("Met: all {}.", counted(all, "expectation")),
+        (outcome, [first, rest @ ..]) => {
+            let heading = match outcome {
+                BoundVerdict::Broken => "Not met",
+                BoundVerdict::NotMeasured => "Not measured",
+                BoundVerdict::Undecided | BoundVerdict::Kept => "Undecided",
+            };
+            let others = match rest.len() {
+                0 => String::new(),
+                number => format!(", and {number} more of {all}"),
+            };
+            format!("{heading}: {}{others}.", said(first))
+        }
+        (_, []) => "Nothing was expected.".into(),
+    };
+    let objections = Objections {
+        caution: None,
+        failure: failures(&found.points),
+    };
+    let answer = objections.conclude(&sentence, &found.findings);
+    let status = match found.outcome {
+        BoundVerdict::Broken | BoundVerdict::NotMeasured => Status::Bad,
+        BoundVerdict::Undecided if answer.status != Status::Bad => Status::Warning,
+        BoundVerdict::Undecided | BoundVerdict::Kept => answer.status,
+    };
+    Conclusion { status, ..answer }
+}
+
+/// `p99<2ms@3000/s: 3.4 ms (3.1 to 3.9)`, and what would decide it.
+pub(super) fn said(line: &ExpectedLine) -> String {
+    let condition = line.condition;
+    match line.outcome {
+        BoundVerdict::NotMeasured => format!("{condition}: {}", line.why),
+        BoundVerdict::Undecided => {
+            format!("{condition}: {}; {}", figure(line), more_in_words(line))
+        }
+        BoundVerdict::Kept | BoundVerdict::Broken => format!("{condition}: {}", figure(line)),
+    }
+}
+
+/// The figure of a line with its interval, or what is not met besides it.
+pub(super) fn figure(line: &ExpectedLine) -> String {
+    if line.outcome == BoundVerdict::Broken && !line.why.is_empty() {
+        return line.why.clone();
+    }
+    let Some(figure) = line.figure else {
+        return "no figure".into();
+    };
+    let amount = Amount::new(figure, line.unit);
+    match figure.interval {
+        // Nothing is known of the lower limit where visits differ that much.
+        Some(Limits {
+            low,
+            high: Some(high),
+        }) if low <= 0.0 => {
+            let high = Amount::new(high.into(), line.unit);
+            format!("{amount} (at most {high})")
+        }
+        _ => amount.in_cell(),
+    }
+}
+
+/// How much longer would decide a line that is undecided, in a few words.
+pub(super) fn more(line: &ExpectedLine) -> String {
+    match line.more_s.filter(|more| *more <= SAID_MOST_S) {
+        Some(more) => format!("{} more", rounded_length(more.max(SAID_LEAST_S).round())),
+        None if line.figure.is_some_and(|figure| figure.interval.is_some()) => "over a day".into(),
+        None => "too short".into(),
+    }
+}
+
+fn more_in_words(line: &ExpectedLine) -> String {
+    match line.more_s.filter(|more| *more <= SAID_MOST_S) {
+        Some(_) => format!("about {} would decide it", more(line)),
+        None if line.figure.is_some_and(|figure| figure.interval.is_some()) => {
+            "no day would decide it, but a margin such as ±5% may".into()
+        }
+        None => "too little was measured".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::Estimate;
+    use rigel_analyse::figures::quantity::Unit;
+
+    #[test]
+    fn a_line_says_what_is_known_and_what_would_decide_it() {
+        let line = |outcome, limits: Option<(f64, Option<f64>)>, more_s| ExpectedLine {
+            outcome,
+            condition: "p99<2ms@3000/s".parse().unwrap(),
+            load: "3000/s".into(),
+            figure: Some(Estimate {
+                value: 1900.0,
+                interval: limits.map(|(low, high)| Limits { low, high }),
+            }),
+            unit: Unit::Microseconds,
+            operations: 9000,
+            measured_s: 3.0,
+            more_s,
+            why: String::new(),
+        };
+        let kept = line(BoundVerdict::Kept, Some((0.0, Some(2000.0))), None);
+        assert_eq!(said(&kept), "p99<2ms@3000/s: 1.90 ms (at most 2.00 ms)");
+        let known = Some((1800.0, Some(2100.0)));
+        let later = line(BoundVerdict::Undecided, known, Some(300.0));
+        assert_eq!(
+            said(&later),
+            "p99<2ms@3000/s: 1.90 ms (1.80 to 2.10); about 5 minutes more would decide it"
+        );
+        let never = line(BoundVerdict::Undecided, known, None);
+        assert!(said(&never).ends_with("a margin such as ±5% may"));
+        let short = line(BoundVerdict::Undecided, None, None);
+        assert_eq!(more(&short), "too short");
+        let broken = ExpectedLine {
+            why: "3,000/s offered, and not served".into(),
+            ..line(BoundVerdict::Broken, known, None)
+        };
+        assert_eq!(
+            said(&broken),
+            "p99<2ms@3000/s: 3,000/s offered, and not served"
+        );
+    }
+}

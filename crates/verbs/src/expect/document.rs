@@ -1,0 +1,85 @@
+//! The report of `rigel expect`.
+
+use super::conclusion;
+use super::result::{ExpectResult, ExpectedLine, words};
+use rigel_analyse::BoundVerdict;
+use rigel_analyse::figures::quantity::Amount;
+use rigel_model::record::journal::Run;
+use rigel_report::columns::TableOf;
+use rigel_report::document::{Document, Headline, Section};
+use rigel_report::frame::about;
+use rigel_report::points::{self, Units};
+use rigel_report::{distribution, parts, setup, timeline};
+
+/// Figures in large type.
+const HEADLINES: usize = 4;
+
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(
+    run: &Run,
+    found: &ExpectResult,
+    findings: Section,
+    frame: Document,
+) -> Document {
+    let workload = parts::counted(found.lines.len() as u64, "expectation");
+    let measured = parts::counted(found.points.len() as u64, "load");
+    let units = Units::of("IOPS");
+    let records = run.joined();
+    let named = records
+        .iter()
+        .map(|record| (record.coordinates.to_string(), record));
+    let mut sections = vec![parts::on_screen(lines(found)), findings];
+    sections.extend(distribution::section(&named.collect::<Vec<_>>()));
+    sections.extend(timeline::section(run, units));
+    sections.push(points::section(run, &found.points, units));
+    sections.extend(points::coverage(&found.points, &run.header.findings));
+    sections.push(setup::section(&run.header, &workload));
+    Document {
+        about: about(&run.header, &workload, &measured),
+        headlines: headlines(found),
+        sections,
+        ..frame
+    }
+}
+
+/// The lines, those that decide the outcome first.
+fn lines(found: &ExpectResult) -> Section {
+    let mut ranked: Vec<&ExpectedLine> = found.lines.iter().collect();
+    ranked.sort_by_key(|line| match line.outcome {
+        BoundVerdict::Broken => 0,
+        BoundVerdict::NotMeasured => 1,
+        BoundVerdict::Undecided => 2,
+        BoundVerdict::Kept => 3,
+    });
+    let table = TableOf::of("Expectations", ranked)
+        .text("outcome", |line| words(line.outcome))
+        .text("expected", |line| line.condition)
+        .text("measured", |line| conclusion::figure(line))
+        .number("operations", |line| parts::count(line.operations as f64))
+        .text("", |line| match line.outcome {
+            BoundVerdict::Undecided => conclusion::more(line),
+            _ => String::new(),
+        });
+    let lead = format!(
+        "Intervals hold the truth at every moment of the run, all together, but for {} of runs.",
+        parts::percent(found.error.get())
+    );
+    parts::section("expectations", "Expectations", &lead, vec![table.block()])
+}
+
+fn headlines(found: &ExpectResult) -> Vec<Headline> {
+    let lines = found.lines.iter().enumerate();
+    let figures = lines.filter_map(|(at, line)| {
+        let figure = line.figure?;
+        let amount = Amount::new(figure, line.unit);
+        Some(parts::headline(
+            &format!("expect.lines.{at}.figure.value"),
+            &line.condition.to_string(),
+            figure.value,
+            amount.to_string(),
+            amount.range(),
+            words(line.outcome).into(),
+        ))
+    });
+    figures.take(HEADLINES).collect()
+}

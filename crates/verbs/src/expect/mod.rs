@@ -1,0 +1,77 @@
+//! `rigel expect`: whether storage keeps what is expected of it.
+
+mod conclusion;
+mod document;
+pub mod plan;
+mod request;
+pub mod result;
+
+use crate::{Verb, VerbResult};
+pub use request::ExpectRequest;
+pub use result::{ExpectResult, ExpectedLine};
+use rigel_analyse::compare::subject::{Scope, Term};
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::{BoundVerdict, PointSummary};
+use rigel_model::Finding;
+use rigel_model::record::journal::{Header, Run};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+use rigel_report::junit::{self, TestCase};
+
+impl Verb for ExpectRequest {
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        Box::new(self.results(run))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        vec![
+            Term::size(Scope::Small, self.block),
+            Term::size(Scope::Large, self.large),
+            Term::known("time of all visits", &self.budget),
+        ]
+    }
+}
+
+impl ExpectResult {
+    /// The lines as tests of a build server; `target` is what they are about.
+    pub fn junit(&self, target: &str) -> String {
+        let case = |line: &ExpectedLine| TestCase {
+            name: line.condition.to_string(),
+            verdict: line.outcome,
+            said: conclusion::said(line),
+            seconds: line.measured_s,
+        };
+        let cases: Vec<TestCase> = self.lines.iter().map(case).collect();
+        junit::suite(&format!("rigel expect of {target}"), &cases)
+    }
+}
+
+impl VerbResult for ExpectResult {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn points(&self) -> &[PointSummary] {
+        &self.points
+    }
+
+    fn conclusion(&self, _: &Header) -> Conclusion {
+        conclusion::conclusion(self)
+    }
+
+    fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
+        document::document(run, self, findings, frame)
+    }
+
+    fn json(&self, report: Reported) -> String {
+        report.json_with("expect", self)
+    }
+
+    fn bound_verdict(&self) -> Option<BoundVerdict> {
+        Some(self.outcome)
+    }
+}

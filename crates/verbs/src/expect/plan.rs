@@ -1,0 +1,246 @@
+//! The plan of `expect`: every load is visited once, in an order that the seed decides; then those of
+//! which a line is undecided, until none is, or the budget is used up.
+
+use super::request::ExpectRequest;
+use rigel_analyse::plan::search::{LARGE, SMALL, WARM_UP, WINDOW, seed_of};
+use rigel_analyse::plan::visits::Visits;
+use rigel_analyse::plan::{Plan, check_sizes, least_common_multiple};
+use rigel_analyse::point::expected::VISITS_LEAST;
+use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
+use rigel_model::{
+    Arrivals, Coordinates, Error, Expectation, ExpectedLoad, ExpectedOf, Load, Measure, Mix, Nanos,
+    Pattern, Point, Ratio, Stream, Until,
+};
+
+/// Outstanding I/Os where IOPS are expected at no depth: enough for any rate that cloud volumes are
+/// sold with, at a millisecond each.
+pub const DEPTH: u32 = 32;
+
+/// Outstanding large I/Os where throughput is expected at no depth.
+pub const LARGE_DEPTH: u32 = 8;
+
+/// Bytes of a log write: that of a single commit.
+pub const LOG_BYTES: u32 = 4096;
+
+/// Maximum number of I/Os in flight at an offered rate.
+const IN_FLIGHT_MAX: u32 = 512;
+
+/// All loads together are measured for so long at least: within seconds nobody meets a stall that comes
+/// every ten.
+const SEEN_LEAST: Nanos = Nanos::from_secs(20);
+
+/// The same where no stall is expected.
+const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
+
+/// Length of a visit in a closed loop: as short as can be, since their number decides.
+const VISIT_CLOSED: Nanos = Nanos::from_millis(500);
+
+/// The same at an offered rate, whose queue must fill.
+const VISIT_OPEN: Nanos = Nanos::from_secs(2);
+
+impl Plan for ExpectRequest {
+    fn name(&self) -> &'static str {
+        "expect"
+    }
+
+    fn judged(&self) -> Criteria {
+        let expected = self.expectations.iter();
+        Criteria {
+            bound: None,
+            expected: expected.map(|one| (*one, Self::load_of(one))).collect(),
+            level: self.level(),
+        }
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        let log = self.writes().then_some(LOG_BYTES);
+        [self.block, self.large].into_iter().chain(log).collect()
+    }
+
+    fn check_values(&self) -> Result<(), Error> {
+        check_sizes(self.sizes(), self.largest())?;
+        let (error, lines) = (self.error.get(), self.expectations.len());
+        if error <= 0.0 || error >= 1.0 || lines == 0 {
+            return Err(Error::usage(
+                format!("this run expects {lines} things with an error of {error}"),
+                "the journal is damaged, or of another version",
+            ));
+        }
+        Ok(())
+    }
+
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let point = self.point(self.next_load(seed, done)?, seed);
+        Some(Visits::again(point, usable, done, seed))
+    }
+
+    fn extremes(&self, _: u64, seed: u64) -> Vec<Point> {
+        let loads = self.loads().into_iter();
+        loads.map(|load| self.point(load, seed)).collect()
+    }
+
+    fn points_expected(&self, done: usize) -> usize {
+        (self.loads().len() * 2 * VISITS_LEAST).max(done + 1)
+    }
+
+    fn point_seconds(&self) -> f64 {
+        let visits = self.loads().into_iter().map(Self::visit);
+        let longest = visits.max().unwrap_or(VISIT_CLOSED);
+        longest.plus(WARM_UP.least).as_secs_f64()
+    }
+
+    fn grain(&self) -> u64 {
+        let sizes = self.sizes().into_iter();
+        sizes.map(u64::from).fold(1, least_common_multiple)
+    }
+
+    fn writes(&self) -> bool {
+        self.expectations
+            .iter()
+            .any(|one| one.of == ExpectedOf::Log)
+    }
+}
+
+impl ExpectRequest {
+    /// The level of each interval: the error is that of all lines together.
+    pub fn level(&self) -> Level {
+        Level {
+            looks: Looks::Any,
+            error: self.error.get() / self.expectations.len().max(1) as f64,
+            batch: 1,
+        }
+    }
+
+    /// The load of an expectation; `None` if it is about all of them.
+    fn load_of(expectation: &Expectation) -> Option<Coordinates> {
+        let depth = |usual: u32| match expectation.load {
+            Some(ExpectedLoad::Depth(depth)) => depth,
+            _ => usual,
+        };
+        Some(match (expectation.of, expectation.load) {
+            (ExpectedOf::Log, _) => Coordinates::Log { bytes: LOG_BYTES },
+            (ExpectedOf::Throughput, _) => Coordinates::Large {
+                depth: depth(LARGE_DEPTH),
+            },
+            (ExpectedOf::Reads, Some(ExpectedLoad::Rate(rate_per_s))) => Coordinates::Rate {
+                rate_per_s,
+                in_flight_max: IN_FLIGHT_MAX,
+                large_beside: 0,
+            },
+            (ExpectedOf::Reads, None) if matches!(expectation.limit.0, Measure::Max(_)) => {
+                return None;
+            }
+            (ExpectedOf::Reads, _) => Coordinates::at_depth(depth(DEPTH)),
+        })
+    }
+
+    /// The loads, each once.
+    pub fn loads(&self) -> Vec<Coordinates> {
+        let mut loads: Vec<Coordinates> =
+            self.expectations.iter().filter_map(Self::load_of).collect();
+        if loads.is_empty() {
+            loads.push(Coordinates::at_depth(DEPTH));
+        }
+        loads.sort_unstable();
+        loads.dedup();
+        loads
+    }
+
+    /// True if no stall is expected.
+    fn is_about_stalls(&self) -> bool {
+        let is_longest = |one: &Expectation| matches!(one.limit.0, Measure::Max(_));
+        self.expectations.iter().any(is_longest)
+    }
+
+    /// How long all loads together are measured at least, with their warm-ups.
+    pub fn seen_least(&self) -> Nanos {
+        let least = if self.is_about_stalls() {
+            STALLS_SEEN_LEAST
+        } else {
+            SEEN_LEAST
+        };
+        least.min(self.budget)
+    }
+
+    /// The length of a visit.
+    fn visit(load: Coordinates) -> Nanos {
+        if load.rate().is_some() {
+            VISIT_OPEN
+        } else {
+            VISIT_CLOSED
+        }
+    }
+
+    fn next_load(&self, seed: u64, done: &[PointSummary]) -> Option<Coordinates> {
+        let used = time_used(done);
+        if used >= self.budget.as_secs_f64() {
+            return None;
+        }
+        let is_done = |load: &Coordinates| done.iter().any(|point| point.coordinates == *load);
+        let loads = self.loads().into_iter().filter(|load| !is_done(load));
+        let first = loads.min_by_key(|load| seed_of(seed, *load));
+        let is_short = used < self.seen_least().as_secs_f64();
+        first
+            .or_else(|| Visits::next(done, usize::MAX, seed, |point| self.is_open(point)))
+            .or_else(|| Visits::next(done, usize::MAX, seed, |_| is_short))
+    }
+
+    /// True if a line of this load is undecided. Of stalls, time alone decides.
+    fn is_open(&self, point: &PointSummary) -> bool {
+        let lines = point.classes.iter().flat_map(|class| &class.expected);
+        lines
+            .filter(|line| line.verdict == BoundVerdict::Undecided)
+            .filter_map(|line| self.expectations.get(line.index))
+            .any(|one| !matches!(one.limit.0, Measure::Max(_)))
+    }
+
+    fn point(&self, coordinates: Coordinates, seed: u64) -> Point {
+        let log = Mix {
+            writes: Ratio::ONE,
+            durable: true,
+        };
+        let (name, length, mix, pattern) = match coordinates {
+            Coordinates::Large { .. } => (LARGE, self.large, Mix::READS, Pattern::Uniform),
+            Coordinates::Log { bytes } => (SMALL, bytes, log, Pattern::Sequential { start: 0 }),
+            _ => (SMALL, self.block, Mix::READS, Pattern::Uniform),
+        };
+        let load = match coordinates {
+            Coordinates::Rate {
+                rate_per_s,
+                in_flight_max,
+                ..
+            } => Load::Open {
+                rate: rate_per_s as f64,
+                arrivals: Arrivals::Poisson,
+                in_flight_max,
+            },
+            other => Load::Closed {
+                depth: other.outstanding(),
+            },
+        };
+        let until = Until::Elapsed(Self::visit(coordinates));
+        Point {
+            coordinates,
+            streams: vec![Stream {
+                objective: None,
+                sql: None,
+                name: name.into(),
+                load,
+                mix,
+                pattern,
+                length,
+                rank: None,
+            }],
+            warm_up: WARM_UP,
+            until,
+            seed: seed_of(seed, coordinates),
+            window: until.window(WINDOW),
+        }
+    }
+}
+
+/// Time of all visits with their warm-ups, in seconds: what the budget is for.
+pub fn time_used(done: &[PointSummary]) -> f64 {
+    let of = |point: &PointSummary| point.measured_s + point.warm_up_s;
+    done.iter().map(of).sum()
+}

@@ -1,0 +1,152 @@
+//! Laws of `rigel expect` on models in virtual time: how often it is wrong at each answer, where the truth
+//! is known.
+
+use crate::common::run;
+use crate::queues::truths::{Queue, Saturated};
+use rigel_analyse::BoundVerdict;
+use rigel_analyse::plan::Plan;
+use rigel_analyse::{PointSummary, SoFar};
+use rigel_device::engine::Engine;
+use rigel_device::engine::sim::Sim;
+use rigel_model::record::PointRecord;
+use rigel_model::record::visits::joined;
+use rigel_model::{Nanos, Ratio};
+use rigel_verbs::expect::plan::time_used;
+use rigel_verbs::expect::{ExpectRequest, ExpectResult};
+
+/// Runs of each list. `RIGEL_RUNS` asks for more.
+fn runs() -> u64 {
+    const USUAL: u64 = 30;
+    let asked = std::env::var("RIGEL_RUNS").ok();
+    asked.map_or(USUAL, |runs| runs.parse().expect("a number of runs"))
+}
+
+/// Of `all` runs, as many as an error of 1 % gives but once in ten thousand times.
+fn chance(all: u64) -> usize {
+    let expected = all as f64 / 100.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a small count"
+    )]
+    let most = (expected + 3.7 * expected.sqrt() + 1.0) as usize;
+    most
+}
+
+/// Four servers of 4 ms on average: 1,000 reads a second, from depth 4 on.
+const DEVICE: &str = "4,4ms";
+const SERVICE_S: f64 = 0.004;
+
+fn request(expectations: &[String], budget_s: u64) -> ExpectRequest {
+    ExpectRequest {
+        expectations: expectations
+            .iter()
+            .map(|one| one.parse().unwrap())
+            .collect(),
+        block: 8192,
+        large: ExpectRequest::LARGE,
+        budget: Nanos::from_secs(budget_s),
+        error: Ratio::from_percent(1.0).unwrap(),
+    }
+}
+
+/// Runs the whole list on a model of a device.
+fn expect(spec: &str, request: &ExpectRequest, seed: u64) -> (ExpectResult, Vec<PointSummary>) {
+    let engine = Sim::new(spec.parse().unwrap(), seed);
+    let mut records: Vec<PointRecord> = Vec::new();
+    let mut so_far = SoFar::default();
+    let mut done = Vec::new();
+    while let Some(point) = request.next(engine.usable(), seed, &done) {
+        assert!(records.len() < 400, "the run does not end");
+        records.push(run(&engine, &point));
+        done = so_far.of(&records, request.judged()).to_vec();
+    }
+    (request.of_records(&joined(&records), &[]), done)
+}
+
+/// The outcomes of runs with these seeds: kept, broken, undecided; and the mean time that they took, in
+/// seconds.
+fn outcomes(spec: &str, request: &ExpectRequest, first_seed: u64) -> ([usize; 3], f64) {
+    let (mut counts, mut used) = ([0; 3], 0.0);
+    for seed in first_seed..first_seed + runs() {
+        let (found, done) = expect(spec, request, seed);
+        counts[match found.outcome {
+            BoundVerdict::Kept => 0,
+            BoundVerdict::Broken => 1,
+            BoundVerdict::Undecided => 2,
+            BoundVerdict::NotMeasured => panic!("{:?}", found.lines),
+        }] += 1;
+        used += time_used(&done);
+    }
+    (counts, used / runs() as f64)
+}
+
+/// The four figures of [`DEVICE`] at their loads, each limit `factor` times as hard to keep as it is for
+/// a device that just keeps it.
+fn lines(factor: f64) -> Vec<String> {
+    let queue = Queue {
+        servers: 4,
+        service: SERVICE_S,
+        rate: 500.0,
+    };
+    let us = |seconds: f64| format!("{:.0}us", seconds * 1e6 / factor);
+    vec![
+        format!("iops>={:.1}@depth:8", 1000.0 * factor),
+        format!("p50<{}@depth:1", us(SERVICE_S * std::f64::consts::LN_2)),
+        format!("p99<{}@500/s", us(queue.quantile(0.99))),
+        format!("mean<{}@500/s", us(queue.mean())),
+    ]
+}
+
+#[test]
+fn a_device_that_keeps_its_limits_is_seldom_blamed() {
+    let asked = request(&lines(0.8), 180);
+    let ([met, not_met, undecided], used) = outcomes(DEVICE, &asked, 1000);
+    println!("0.8 of the truth: met {met}, not met {not_met}, undecided {undecided}, {used:.0} s");
+    let all = met + not_met + undecided;
+    assert!(not_met <= chance(runs()), "{not_met}");
+    assert!(met * 100 >= all * 90, "{met}");
+}
+
+#[test]
+fn a_device_beyond_its_limits_is_found_within_two_minutes() {
+    for line in lines(1.5) {
+        let asked = request(std::slice::from_ref(&line), 120);
+        let ([met, not_met, undecided], used) = outcomes(DEVICE, &asked, 2000);
+        println!("{line}: met {met}, not met {not_met}, undecided {undecided}, {used:.0} s");
+        let others = met + undecided;
+        assert!(others <= chance(runs()), "{line}: {others} of {}", runs());
+    }
+}
+
+#[test]
+fn a_limit_at_the_truth_is_undecided_and_the_error_is_that_of_the_list() {
+    let mut all = lines(1.0);
+    let us = |seconds: f64| format!("{:.0}us", seconds * 1e6);
+    let busy = |depth| Saturated {
+        servers: 4,
+        service: SERVICE_S,
+        depth,
+    };
+    all.extend([
+        "iops>=1000@depth:16".into(),
+        format!("mean<{}@depth:8", us(busy(8).mean())),
+        format!("mean<{}@depth:16", us(busy(16).mean())),
+        format!("p99<{}@depth:8", us(busy(8).quantile(0.99))),
+        format!("p50<{}@depth:16", us(busy(16).quantile(0.5))),
+        format!("p95<{}@depth:1", us(-SERVICE_S * 0.05f64.ln())),
+    ]);
+    assert_eq!(all.len(), 10);
+    let asked = request(&all, 60);
+    let (mut wrong, mut undecided) = (0, 0u64);
+    for seed in 3000..3000 + runs() {
+        let (found, _) = expect(DEVICE, &asked, seed);
+        let decided = found.lines.iter();
+        let decided = decided.filter(|line| line.outcome != BoundVerdict::Undecided);
+        wrong += usize::from(decided.count() > 0);
+        undecided += u64::from(found.outcome == BoundVerdict::Undecided);
+    }
+    let all = runs();
+    println!("at the truth: {undecided} of {all} lists of ten undecided, {wrong} with an answer");
+    assert!(wrong <= chance(all), "{wrong} of {all}");
+}
