@@ -16,7 +16,7 @@ use rigel_verbs::expect::{ExpectRequest, ExpectResult};
 
 /// Runs of each list. `RIGEL_RUNS` asks for more.
 fn runs() -> u64 {
-    const USUAL: u64 = 30;
+    const USUAL: u64 = 20;
     let asked = std::env::var("RIGEL_RUNS").ok();
     asked.map_or(USUAL, |runs| runs.parse().expect("a number of runs"))
 }

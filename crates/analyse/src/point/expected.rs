@@ -176,7 +176,8 @@ impl Evidence {
                 )
             }
             Measure::Quantile(quantile, limit) => self.of_quantile(quantile, limit, margin),
-            Measure::Max(limit) => self.of_longest(limit),
+            // Whoever waits long enough has waited, whatever is served.
+            Measure::Max(limit) => return self.of_longest(limit),
         };
         self.if_served(found)
     }

@@ -161,7 +161,7 @@ impl ExpectRequest {
         if here.is_empty() {
             line.outcome = BoundVerdict::NotMeasured;
             line.why = "no operation of this load completed".into();
-        } else if line.outcome == BoundVerdict::Broken {
+        } else if line.outcome == BoundVerdict::Broken && !is_longest {
             line.why = here
                 .iter()
                 .find_map(|(point, ..)| not_served(point))
