@@ -5,7 +5,7 @@ use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::{page, ranks};
 use clap::Args;
-use rigel_model::{Bytes, Error, Expectation, ExpectedOf, Nanos, Ratio, files};
+use rigel_model::{Bytes, Error, Expectation, ExpectedOf, Nanos, Ratio, failed, files, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{ExpectRequest, ExpectResult};
 use std::ffi::{OsStr, OsString};
@@ -87,16 +87,17 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
     };
     let mut job = if let Some(run) = &measuring.outcome.resume {
         if !expected.is_empty() {
-            return Err(Error::usage(
-                format!("'{}' is given with --resume", expected[0]),
+            return Err(usage!(
+                "'{first}' is given with --resume",
                 "a resumed run has its own expectations: leave them out, or start another run",
+                first = expected[0]
             ));
         }
         measuring::resume(run, &measuring, "expect", None)?
     } else {
         let request = args.request(expected)?;
         if measuring.targets.is_empty() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "expectations are given, but no target",
                 "name it behind them, such as rigel expect 'iops>=3000' /var/lib/data",
             ));
@@ -118,9 +119,10 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
 
 fn write_junit(file: &Path, xml: &str) -> Result<(), Error> {
     files::replace(file, xml.as_bytes()).map_err(|error| {
-        Error::failed(
-            format!("cannot write '{}': {error}", file.display()),
+        failed!(
+            "cannot write '{file}': {error}",
             "the journal is complete: rigel report RUN --json has the same answers",
+            file = file.display()
         )
     })
 }
@@ -131,9 +133,10 @@ fn apart(arguments: &[OsString]) -> Result<(Vec<Expectation>, Vec<OsString>), Er
     let first = arguments.iter().position(|argument| !is_meant(argument));
     let (expected, targets) = arguments.split_at(first.unwrap_or(arguments.len()));
     if let Some(late) = targets.iter().find(|argument| is_meant(argument)) {
-        return Err(Error::usage(
-            format!("'{}' comes behind the target", late.display()),
+        return Err(usage!(
+            "'{late}' comes behind the target",
             "give what is expected first, and the target last",
+            late = late.display()
         ));
     }
     let read = |text: &OsString| text.to_string_lossy().parse();
@@ -144,51 +147,51 @@ fn apart(arguments: &[OsString]) -> Result<(Vec<Expectation>, Vec<OsString>), Er
 impl ExpectArgs {
     fn request(&self, expectations: Vec<Expectation>) -> Result<ExpectRequest, Error> {
         if expectations.is_empty() {
-            return Err(Error::usage(
+            return Err(usage!(
                 "nothing is expected of the target",
                 "name it before the target, in quotes: 'iops>=3000', 'p99<2ms@3000/s'",
             ));
         }
         if expectations.len() > LINES_MAX {
-            return Err(Error::usage(
-                format!(
-                    "{} expectations are too many for one run",
-                    expectations.len()
-                ),
-                format!("give at most {LINES_MAX}"),
+            return Err(usage!(
+                "{count} expectations are too many for one run",
+                "give at most {LINES_MAX}",
+                count = expectations.len()
             ));
         }
         for (at, one) in expectations.iter().enumerate() {
             if expectations[..at].contains(one) {
-                return Err(Error::usage(
-                    format!("'{one}' is given twice"),
-                    "give every expectation once",
+                return Err(usage!(
+                    "'{one}' is given twice",
+                    "give every expectation once"
                 ));
             }
         }
         let log = expectations.iter().find(|one| one.of == ExpectedOf::Log);
         if let Some(log) = log.filter(|_| !self.write) {
-            return Err(Error::usage(
-                format!("'{log}' needs log writes, and this run may not write"),
+            return Err(usage!(
+                "'{log}' needs log writes, and this run may not write",
                 "add --write, and --destroy PATH unless the target is a directory",
             ));
         }
         if log.is_none() && self.write {
-            return Err(Error::usage(
+            return Err(usage!(
                 "--write is given, and nothing is expected of writes",
                 "omit it, or expect something such as 'log p99<10ms'",
             ));
         }
         if self.budget < BUDGET_MIN {
-            return Err(Error::usage(
-                format!("--budget {} is too short for an answer", self.budget),
+            return Err(usage!(
+                "--budget {budget} is too short for an answer",
                 "give 10s or more, such as 3min",
+                budget = self.budget
             ));
         }
         if !(1e-6..=0.2).contains(&self.error.get()) {
-            return Err(Error::usage(
-                format!("--error {} is out of range", self.error.exact()),
+            return Err(usage!(
+                "--error {error} is out of range",
                 "give 0.0001% to 20%; 1% is usual",
+                error = self.error.exact()
             ));
         }
         let block = size_of_io("--size", self.size)?;

@@ -939,7 +939,11 @@ fn the_table_of_the_manual_is_made_of_the_metrics() {
             .filter(|label| *label != "le")
             .collect();
         let by: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
-        let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
+        let by = if by.is_empty() {
+            String::new()
+        } else {
+            format!(" by {}", by.join(", "))
+        };
         let help = family.help.as_deref().expect("each has a help text");
         format!("| `{exposed}` | {}{by} | {help} |\n", family.sort)
     };

@@ -3,6 +3,7 @@
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
 use super::{Error, Measure, Nanos, Objective, Ratio};
+use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -71,7 +72,7 @@ impl Expectation {
 
     /// Refuses a load that the figure does not have, and a response time without one.
     fn with_possible_load(self, text: &str) -> Result<Self, Error> {
-        let wrong = |why: &str, hint: &str| Err(Error::usage(format!("'{text}': {why}"), hint));
+        let wrong = |why: &str, hint: &str| Err(usage!("'{text}': {why}", hint));
         match (self.of, self.limit.0, self.load) {
             (ExpectedOf::Log, _, Some(_)) => wrong(
                 "log writes are one at a time, and have no other load",
@@ -136,7 +137,7 @@ impl FromStr for Expectation {
     /// Parses `p99<2ms±5%@3000/s` and the like; `<=`, `≤` and `<` mean the same, and so do `>=`, `≥` and
     /// `>`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = |why: &str| Error::usage(format!("'{text}' {why}"), USAGE);
+        let wrong = |why: &str| usage!("'{text}' {why}", USAGE);
         let plain = text.trim().replace('≤', "<=").replace('≥', ">=");
         let plain = plain.replace("+-", "±").replace("+/-", "±");
         let (head, load) = match plain.split_once('@') {
@@ -212,9 +213,10 @@ fn check_name(name: &str, text: &str) -> Result<(), Error> {
         return Ok(());
     }
     let nearest = NAMES.iter().min_by_key(|known| distance(name, known));
-    Err(Error::usage(
-        format!("'{text}': '{name}' is not a figure that can be expected"),
-        format!("the nearest is {}; {USAGE}", nearest.unwrap_or(&NAMES[0])),
+    Err(usage!(
+        "'{text}': '{name}' is not a figure that can be expected",
+        "the nearest is {nearest}; {USAGE}",
+        nearest = nearest.unwrap_or(&NAMES[0])
     ))
 }
 
@@ -239,9 +241,9 @@ fn margin_of(margin: &str, text: &str) -> Result<Ratio, Error> {
     share
         .filter(|share| margin.ends_with('%') && share.get() > 0.0 && share.get() <= MARGIN_MAX)
         .ok_or_else(|| {
-            Error::usage(
-                format!("'{text}': '{margin}' is not a margin"),
-                "write it as ±5% or +-5%, behind the limit; at most 50%",
+            usage!(
+                "'{text}': '{margin}' is not a margin",
+                "write it as ±5% or +-5%, behind the limit; at most 50%"
             )
         })
 }
@@ -258,9 +260,9 @@ fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
     match (depth, rate) {
         (Some(Some(depth)), _) => Ok(ExpectedLoad::Depth(depth)),
         (_, Some(Some(rate))) => Ok(ExpectedLoad::Rate(rate)),
-        _ => Err(Error::usage(
-            format!("'{text}': '@{load}' is not a load"),
-            "write it as @depth:8, up to 4096, or as @3000/s, in whole I/Os per second",
+        _ => Err(usage!(
+            "'{text}': '@{load}' is not a load",
+            "write it as @depth:8, up to 4096, or as @3000/s, in whole I/Os per second"
         )),
     }
 }

@@ -9,7 +9,7 @@ use rigel_analyse::point::expected::VISITS_LEAST;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
 use rigel_model::{
     Arrivals, Coordinates, Error, Expectation, ExpectedLoad, ExpectedOf, Load, Measure, Mix, Nanos,
-    Pattern, Point, Ratio, Stream, Until,
+    Pattern, Point, Ratio, Stream, Until, usage,
 };
 
 /// Outstanding I/Os where IOPS are expected at no depth: enough for any rate that cloud volumes are
@@ -61,9 +61,9 @@ impl Plan for ExpectRequest {
         check_sizes(self.sizes(), self.largest())?;
         let (error, lines) = (self.error.get(), self.expectations.len());
         if error <= 0.0 || error >= 1.0 || lines == 0 {
-            return Err(Error::usage(
-                format!("this run expects {lines} things with an error of {error}"),
-                "the journal is damaged, or of another version",
+            return Err(usage!(
+                "this run expects {lines} things with an error of {error}",
+                "the journal is damaged, or of another version"
             ));
         }
         Ok(())
