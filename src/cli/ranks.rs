@@ -200,8 +200,14 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
         });
     };
     if !ranks.lost().is_empty() {
-        let error = outcome.err().unwrap_or_else(|| ranks.loss_error());
-        complain(ranks, &error);
+        let loss = ranks.loss_error();
+        // What failed because of it may have been noticed first: a message that could not be sent.
+        if let Err(error) = outcome
+            && error.what() != loss.what()
+        {
+            complain(ranks, &error);
+        }
+        complain(ranks, &loss);
         // Nobody else ends the ranks that are left.
         ranks.abort(LOST_STATUS);
         return LOST_STATUS;
