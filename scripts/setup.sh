@@ -209,7 +209,9 @@ done <<<"${needs#?}"
 # gcc alone finds no headers and no static libc.
 [ -e /usr/include/stdio.h ] || packages+=(libc6-dev)
 # A library without a program of its own, with which the headers of MPI are read.
-if [ "$target" = mpi ] && ! compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null; then packages+=(libclang-dev); fi
+if [ "$target" = mpi ] && ! compgen -G '/usr/lib/llvm-*/lib/libclang[.-][s0-9]*' >/dev/null; then packages+=(libclang-dev); fi
+# Where mpich only runs programs, its mpicc is there and the header is not.
+if [ "$target" = mpi ] && ! echo '#include <mpi.h>' | mpicc -E - >/dev/null 2>&1; then packages+=(libmpich-dev); fi
 # Without it cargo trusts nobody.
 [ -e /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
 
