@@ -10,7 +10,9 @@ mod connect;
 mod shell;
 
 use connect::NO_PASSWORD;
-use rigel_model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think, usage};
+use rigel_model::{
+    Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, ReadWay, Redo, Think, letters_changed, usage,
+};
 use shell::Assignment;
 use std::fmt::{self, Write};
 
@@ -448,7 +450,7 @@ fn unknown(assignment: &Assignment) -> Error {
         .map(|(known, _)| *known)
         .chain(ORACLE.iter().map(|(known, _)| *known));
     let near = keys
-        .map(|name| (distance(&key.to_ascii_uppercase(), name), name))
+        .map(|name| (letters_changed(&key.to_ascii_uppercase(), name), name))
         .min();
     let hint = match near {
         Some((distance, name)) if distance <= name.len() / 4 => format!("did you mean {name}?"),
@@ -458,20 +460,6 @@ fn unknown(assignment: &Assignment) -> Error {
         "line {line}: {key} is not a key of slob.conf or pgio.conf",
         hint
     )
-}
-
-/// Number of characters to insert, delete or replace to turn one text into the other (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, byte) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (column, other) in other.bytes().enumerate() {
-            let changed = diagonal + usize::from(byte != other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 /// The kit of a file, decided by keys that only one kit has.

@@ -3,6 +3,7 @@
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
 use super::{Error, Measure, Nanos, Objective, Ratio};
+use crate::text::letters_changed;
 use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -212,28 +213,14 @@ fn check_name(name: &str, text: &str) -> Result<(), Error> {
     if NAMES.contains(&name) || matches!(percent, Some(Ok(_))) {
         return Ok(());
     }
-    let nearest = NAMES.iter().min_by_key(|known| distance(name, known));
+    let nearest = NAMES
+        .iter()
+        .min_by_key(|known| letters_changed(name, known));
     Err(usage!(
         "'{text}': '{name}' is not a figure that can be expected",
         "the nearest is {nearest}; {USAGE}",
         nearest = nearest.unwrap_or(&NAMES[0])
     ))
-}
-
-/// The number of letters to insert, delete or replace to make one word of another (Levenshtein,
-/// Soviet Physics Doklady 10, 1966).
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = at + 1;
-        for (place, wanted) in other.chars().enumerate() {
-            let replaced = before + usize::from(letter != wanted);
-            before = row[place + 1];
-            row[place + 1] = replaced.min(before + 1).min(row[place] + 1);
-        }
-    }
-    row[row.len() - 1]
 }
 
 fn margin_of(margin: &str, text: &str) -> Result<Ratio, Error> {
@@ -317,13 +304,6 @@ mod tests {
             let refused = text.parse::<Expectation>().unwrap_err().to_string();
             assert!(refused.contains(why), "{text}: {refused}");
         }
-    }
-
-    #[test]
-    fn the_nearest_name_has_the_fewest_letters_to_change() {
-        assert_eq!(distance("iop", "iops"), 1);
-        assert_eq!(distance("", "p50"), 3);
-        assert_eq!(distance("mean", "mean"), 0);
     }
 
     proptest! {

@@ -66,6 +66,9 @@ pub use sql::{
 };
 pub use stalled::{STALLED, StallDetector, StallLook, StalledIo};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
-pub use text::{drives_a_terminal, escaped, escaped_json, in_line, listed, shell_path, shell_word};
+pub use text::{
+    drives_a_terminal, escaped, escaped_json, in_line, letters_changed, listed, shell_path,
+    shell_word,
+};
 pub use trust_cause::{TrustCause, Weight};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

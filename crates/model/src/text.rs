@@ -1,4 +1,4 @@
-//! Makes untrusted text harmless: for a terminal, in a line of ours, in a command, and in JSON.
+//! Makes untrusted text harmless: for a terminal, in a line of ours, in a command, and in JSON. Compares words.
 //!
 //! File names, a server's errors and journals may contain anything. Characters that control a
 //! terminal are escaped, so that they are visible and have no effect.
@@ -121,9 +121,32 @@ fn spelled(
     Cow::Owned(plain)
 }
 
+/// The number of letters to insert, delete or replace to make one text of another (Levenshtein,
+/// Soviet Physics Doklady 10, 1966).
+pub fn letters_changed(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (place, wanted) in other.chars().enumerate() {
+            let replaced = before + usize::from(letter != wanted);
+            before = row[place + 1];
+            row[place + 1] = replaced.min(before + 1).min(row[place] + 1);
+        }
+    }
+    row[row.len() - 1]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_text_has_the_fewest_letters_to_change() {
+        assert_eq!(letters_changed("iop", "iops"), 1);
+        assert_eq!(letters_changed("", "p50"), 3);
+        assert_eq!(letters_changed("mean", "mean"), 0);
+    }
 
     #[test]
     fn only_terminal_control_characters_are_escaped() {

@@ -350,10 +350,10 @@ fn an_unknown_key_is_refused_with_the_nearest_that_is_known() {
     );
     assert_eq!(
         [
-            distance("", "ab"),
-            distance("abc", "abc"),
-            distance("abc", "adc"),
-            distance("ab", "ba")
+            letters_changed("", "ab"),
+            letters_changed("abc", "abc"),
+            letters_changed("abc", "adc"),
+            letters_changed("ab", "ba")
         ],
         [2, 0, 1, 2]
     );

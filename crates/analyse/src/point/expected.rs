@@ -18,7 +18,7 @@ use rigel_stats::mean::{BATCHES_MIN, Level, Limits, Mean};
 /// Minimum number of visits to a load for a verdict: with fewer nobody knows how they differ.
 pub const VISITS_LEAST: usize = BATCHES_MIN;
 
-/// More than so many times the measured time is not said to decide.
+/// If more than this many times the measured time would be needed, no time is suggested.
 const TIMES_MOST: f64 = 10_000.0;
 
 /// What points are judged by.
@@ -102,7 +102,7 @@ struct Evidence {
     seconds: Vec<f64>,
     /// All of them.
     response: Histogram,
-    /// True after the least number of visits.
+    /// True if there are [`VISITS_LEAST`] visits or more.
     is_enough: bool,
     level: Level,
 }

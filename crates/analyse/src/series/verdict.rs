@@ -81,7 +81,7 @@ pub(super) fn verdict(
     let (Some(rate), Some(first), Some(last)) = (&result.rate, counting.first(), counting.last())
     else {
         let nothing = "Nothing was measured: no round has a rate.".into();
-        return told(result, Predictable::Undecided, SeriesClass::TooFew, nothing);
+        return with_troubles(result, Predictable::Undecided, SeriesClass::TooFew, nothing);
     };
     let seconds = last.finish().since(first.begin);
     let paused = measured_part(counting.iter().copied()).map_or_else(String::new, |part| {
@@ -94,14 +94,14 @@ pub(super) fn verdict(
     );
     if rate.rounds < VALUES_MIN {
         let text = format!("Too early to judge: {took}, fewer than the minimum of {VALUES_MIN}.");
-        return told(result, Predictable::Undecided, SeriesClass::TooFew, text);
+        return with_troubles(result, Predictable::Undecided, SeriesClass::TooFew, text);
     }
     let (predictable, word, text) = judged(result, &took);
-    told(result, predictable, word, text)
+    with_troubles(result, predictable, word, text)
 }
 
 /// The verdict with troubles before it and missed objectives after it.
-fn told(
+fn with_troubles(
     result: &Predictability,
     predictable: Predictable,
     word: SeriesClass,
@@ -115,7 +115,7 @@ fn told(
             predictable
         },
         word_of(result, word),
-        told_first(result, text) + &missed(result),
+        troubles_first(result, text) + &missed(result),
     )
 }
 
@@ -132,7 +132,7 @@ fn word_of(result: &Predictability, word: SeriesClass) -> SeriesClass {
 }
 
 /// Prepends the troubles to the text.
-fn told_first(result: &Predictability, text: String) -> String {
+fn troubles_first(result: &Predictability, text: String) -> String {
     if result.troubles.is_empty() {
         text
     } else {
