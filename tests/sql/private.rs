@@ -60,10 +60,12 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
     }
     let said = document["findings"].to_string();
     // Through the page cache, the report says either that storage delivered the blocks, or that it
-    // did not.
+    // did not: up to 1 % and 200 blocks, it says nothing.
     assert!(
-        server["direct"] == true || reads.1 >= reads.0 * 0.99 || said.contains("page cache served"),
-        "{said}"
+        server["direct"] == true
+            || reads.0 - reads.1 <= (reads.0 * 0.01).max(200.0)
+            || said.contains("page cache served"),
+        "{reads:?} {said}"
     );
 
     let report = super::program(&place, "report run --verbose")
