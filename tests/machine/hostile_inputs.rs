@@ -365,7 +365,8 @@ fn a_resumed_journal_does_not_write_beyond_its_file() {
     let file = place.0.join("target");
     std::fs::write(&file, vec![7; 64 << 20]).unwrap();
     let destroy = file.display().to_string();
-    let line = "curve target --depth 1,2 --mix write=100 --seed 1 --no-progress --out run";
+    let line = "curve target --depth 1,2 --mix write=100 --seed 1 --point-max 2s --no-progress \
+                --out run";
     let output = rigel(&place, line).args(["--destroy", &destroy]).output();
     let output = output.unwrap();
     assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
