@@ -143,10 +143,7 @@ fn windows<'a>(
     let from = part.begun + part.record.warm_up.as_secs_f64();
     (0..whole).step_by(thin).map(move |first| {
         let last = (first + thin).min(whole);
-        let mut together = Window::default();
-        (first..last)
-            .flat_map(|at| stream.windows_at(at))
-            .for_each(|window| together.merge(window));
+        let together: Window = (first..last).flat_map(|at| stream.windows_at(at)).sum();
         (
             from + width * f64::midpoint(first as f64, last as f64),
             width * (last - first) as f64,

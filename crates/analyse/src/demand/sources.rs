@@ -286,9 +286,8 @@ fn is_open(record: &PointRecord) -> bool {
 fn operations_of(record: &PointRecord, sql: &SqlSummary) -> Option<DemandOperations> {
     let stream = record.streams.iter().find(|stream| stream.sql.is_some())?;
     let mean_us = |wanted: &dyn Fn(Kind) -> bool| {
-        let mut total = Window::default();
         let kinds = stream.kinds.iter().filter(|kind| wanted(kind.kind));
-        kinds.for_each(|kind| total.merge(&kind.total()));
+        let total: Window = kinds.flat_map(|kind| &kind.windows).sum();
         (total.done > 0).then(|| total.response.sum as f64 / 1e3 / total.done as f64)
     };
     let is_read = |kind| matches!(kind, Kind::Read | Kind::Scan);

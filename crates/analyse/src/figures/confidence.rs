@@ -126,8 +126,9 @@ impl Confidence {
             .iter()
             .map(|window| &window.response.histogram)
             .collect();
+        let all = histograms.iter().copied().collect();
         let quantile = |q| {
-            let quantile_ns = Quantile::of_windows(&histograms, q, level)?;
+            let quantile_ns = Quantile::of_all(&all, &histograms, q, level)?;
             quantile_ns.interval.map(|interval| interval.scaled(1e-3))
         };
         Some(Self {
@@ -194,10 +195,9 @@ fn mean_of_operations(sums: &[f64], counts: &[f64]) -> Option<Mean> {
 /// The complete windows, all kinds of operations together.
 pub(crate) fn whole_windows(stream: &StreamRecord, record: &PointRecord) -> Vec<Window> {
     let together = |at| {
-        let mut together = Window::default();
-        stream
-            .windows_at(at)
-            .for_each(|window| together.merge(window));
+        let mut kinds = stream.windows_at(at);
+        let mut together = kinds.next().cloned().unwrap_or_default();
+        kinds.for_each(|window| together.merge(window));
         together
     };
     (0..record.whole_windows()).map(together).collect()
@@ -542,10 +542,8 @@ mod tests {
 
     fn check(of: &[Vec<u64>], missed: u64, latency_us: u64) -> BoundCheck {
         let windows = windows(of);
-        let mut all = Histogram::default();
-        windows
-            .iter()
-            .for_each(|window| all.merge(&window.response.histogram));
+        let histograms = windows.iter().map(|window| &window.response.histogram);
+        let all: Histogram = histograms.collect();
         let bound = Bound {
             quantile: 0.99,
             latency: Nanos::from_micros(latency_us),

@@ -61,13 +61,22 @@ impl Quantile {
     /// and in 94 to 97 % if they drift up and down. They contain it more often if they are so
     /// narrow that the edges of buckets widen them, or if the tail has few values.
     pub fn of_windows(windows: &[&Histogram], q: f64, level: Level) -> Option<Quantile> {
-        let mut all = Histogram::default();
-        windows.iter().for_each(|window| all.merge(window));
+        let all = windows.iter().copied().collect();
+        Self::of_all(&all, windows, q, level)
+    }
+
+    /// The same, where `all` is the sum of the windows: for several quantiles of them.
+    pub(super) fn of_all(
+        all: &Histogram,
+        windows: &[&Histogram],
+        q: f64,
+        level: Level,
+    ) -> Option<Quantile> {
         let band = all.quantile(q)?;
         Some(Quantile {
             q,
             band,
-            interval: limits(windows, &all, (q, band), level),
+            interval: limits(windows, all, (q, band), level),
         })
     }
 }

@@ -55,10 +55,10 @@ impl Tail {
         if batches < BATCHES_LEAST {
             return None;
         }
-        let mut all = Histogram::default();
-        for window in windows {
-            all.merge(&window.response.histogram);
-        }
+        let all: Histogram = windows
+            .iter()
+            .map(|window| &window.response.histogram)
+            .collect();
         let from = all.quantile(FROM)?.high;
         let mut parts = vec![Excesses::default(); batches.min(BATCHES_MOST)];
         for (place, window) in windows.iter().enumerate() {

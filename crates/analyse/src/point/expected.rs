@@ -126,8 +126,7 @@ impl Evidence {
         for visit in visits {
             let own = visit.streams.iter().find(|own| own.name == stream.name);
             let windows = own.map_or_else(Vec::new, |own| whole_windows(own, visit));
-            let mut together = Window::default();
-            windows.iter().for_each(|window| together.merge(window));
+            let together: Window = windows.iter().sum();
             found.response.merge(&together.response.histogram);
             found.windows.push(together);
             let length = windows.len() as f64 * visit.window.as_secs_f64();

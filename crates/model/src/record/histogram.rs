@@ -143,6 +143,14 @@ impl TryFrom<Vec<(u16, u64)>> for Histogram {
     }
 }
 
+/// The sum of histograms, such as those of all windows of a point. Beyond a few, a counter for each
+/// bucket is several times as fast as merging one after the other.
+impl<'a> FromIterator<&'a Histogram> for Histogram {
+    fn from_iter<I: IntoIterator<Item = &'a Histogram>>(histograms: I) -> Self {
+        Self::sum(&histograms.into_iter().collect::<Vec<_>>())
+    }
+}
+
 impl Histogram {
     /// Counts `value`. Used for the few values that come too late for the bins.
     pub fn record(&mut self, value: u64) {
@@ -157,26 +165,53 @@ impl Histogram {
     }
 
     /// Adds all counts of `other`.
+    ///
+    /// A window has few buckets that the sum of those before has not: usually this only adds.
     pub fn merge(&mut self, other: &Histogram) {
-        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
-        let (mut ours, mut theirs) = (
-            self.0.iter().copied().peekable(),
-            other.0.iter().copied().peekable(),
-        );
-        while let (Some(our), Some(their)) = (ours.peek().copied(), theirs.peek().copied()) {
-            match our.0.cmp(&their.0) {
-                std::cmp::Ordering::Less => merged.extend(ours.next()),
-                std::cmp::Ordering::Greater => merged.extend(theirs.next()),
-                std::cmp::Ordering::Equal => {
-                    merged.push((our.0, our.1.saturating_add(their.1)));
-                    ours.next();
-                    theirs.next();
-                }
+        let ours = &mut self.0;
+        let (mut at, mut absent) = (0, 0);
+        for &(bucket, count) in &other.0 {
+            while at < ours.len() && ours[at].0 < bucket {
+                at += 1;
+            }
+            match ours.get_mut(at) {
+                Some(our) if our.0 == bucket => our.1 = our.1.saturating_add(count),
+                _ => absent += 1,
             }
         }
-        merged.extend(ours);
-        merged.extend(theirs);
-        self.0 = merged;
+        // From the end, so that nothing is moved twice. The gap is as wide as what is still absent.
+        let mut from = ours.len();
+        ours.resize(from + absent, (0, 0));
+        for &(bucket, count) in other.0.iter().rev() {
+            if absent == 0 {
+                break;
+            }
+            while from > 0 && ours[from - 1].0 > bucket {
+                from -= 1;
+                ours[from + absent] = ours[from];
+            }
+            if from == 0 || ours[from - 1].0 < bucket {
+                absent -= 1;
+                ours[from + absent] = (bucket, count);
+            }
+        }
+    }
+
+    /// The sum of all of them.
+    fn sum(histograms: &[&Histogram]) -> Self {
+        let pairs = || histograms.iter().map(|one| &one.0);
+        let from = pairs().filter_map(|pairs| pairs.first()).min();
+        let to = pairs().filter_map(|pairs| pairs.last()).max();
+        let (Some(&(from, _)), Some(&(to, _))) = (from, to) else {
+            return Self::default();
+        };
+        let mut sums = vec![0_u64; usize::from(to - from) + 1];
+        for &(bucket, count) in pairs().flatten() {
+            let sum = &mut sums[usize::from(bucket - from)];
+            *sum = sum.saturating_add(count);
+        }
+        let pairs = (from..=to).zip(sums).filter(|(_, count)| *count > 0);
+        Self(pairs.collect())
     }
 
     /// Number of counted values.
@@ -307,6 +342,11 @@ mod tests {
             let mut right = c;
             right.merge(&b);
             right.merge(&a);
+            let sum: Histogram = [&a, &b, &right].into_iter().collect();
+            let mut twice = together.clone();
+            twice.merge(&a);
+            twice.merge(&b);
+            prop_assert_eq!(&sum, &twice);
             prop_assert_eq!(&left, &together);
             prop_assert_eq!(&right, &together);
         }

@@ -12,6 +12,7 @@ use super::merge::RankMerge;
 use crate::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::iter::Sum;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Default width of a window.
@@ -48,10 +49,23 @@ impl Latencies {
     /// Adds all of `other`. Sums of what others wrote or sent may be of any size: they saturate.
     pub fn merge(&mut self, other: &Latencies) {
         self.histogram.merge(&other.histogram);
+        self.merge_sums(other);
+    }
+
+    /// The same of all but the histogram.
+    fn merge_sums(&mut self, other: &Latencies) {
         self.sum = self.sum.saturating_add(other.sum);
         self.sum_squares += other.sum_squares;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// The sum of all of them.
+    fn sum<'a>(all: impl Iterator<Item = &'a Latencies> + Clone) -> Self {
+        let mut sum = Self::default();
+        all.clone().for_each(|one| sum.merge_sums(one));
+        sum.histogram = all.map(|one| &one.histogram).collect();
+        sum
     }
 
     /// Adds one value: outside of the main loop, which counts in dense bins.
@@ -95,15 +109,36 @@ impl Window {
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Window) {
+        self.merge_counts(other);
+        self.response.merge(&other.response);
+        if let Some(theirs) = &other.service {
+            self.service.get_or_insert_default().merge(theirs);
+        }
+    }
+
+    /// The same of all but the latencies.
+    fn merge_counts(&mut self, other: &Window) {
         self.done = self.done.saturating_add(other.done);
         for (cause, count) in &other.failed {
             let sum = self.failed.entry(cause.clone()).or_default();
             *sum = sum.saturating_add(*count);
         }
-        self.response.merge(&other.response);
-        if let Some(theirs) = &other.service {
-            self.service.get_or_insert_default().merge(theirs);
-        }
+    }
+}
+
+/// All of them together.
+impl<'a> Sum<&'a Window> for Window {
+    fn sum<I: Iterator<Item = &'a Window>>(windows: I) -> Self {
+        let windows: Vec<&Window> = windows.collect();
+        let mut sum = Window::default();
+        windows.iter().for_each(|window| sum.merge_counts(window));
+        sum.response = Latencies::sum(windows.iter().map(|window| &window.response));
+        let services = windows.iter().filter_map(|window| window.service.as_ref());
+        sum.service = services
+            .clone()
+            .next()
+            .map(|_| Latencies::sum(services.clone()));
+        sum
     }
 }
 
@@ -120,9 +155,7 @@ pub struct KindRecord {
 impl KindRecord {
     /// Total over all windows.
     pub fn total(&self) -> Window {
-        let mut total = Window::default();
-        self.windows.iter().for_each(|window| total.merge(window));
-        total
+        self.windows.iter().sum()
     }
 
     /// Number of completed operations in all windows.
@@ -182,11 +215,7 @@ fn is_zero(count: &u64) -> bool {
 impl StreamRecord {
     /// Total over all kinds of operations and all windows.
     pub fn total(&self) -> Window {
-        let mut total = Window::default();
-        self.kinds
-            .iter()
-            .for_each(|kind| total.merge(&kind.total()));
-        total
+        self.kinds.iter().flat_map(|kind| &kind.windows).sum()
     }
 
     /// The longest time in nanoseconds that an operation was outstanding, also one of which only a
