@@ -20,14 +20,15 @@ use rigel_device::engine::{self, signature as signs};
 use rigel_import::{ImportFormat, Source, read, table::Columns};
 use rigel_model::record::journal::{self as lines, MeasuredLine, Run};
 use rigel_model::{
-    Bound, Bytes, Error, Moment, Nanos, Objective, Pattern, Ratio, SimSpec, drives_a_terminal,
-    in_line, shell_word,
+    Bound, Bytes, Error, Expectation, Moment, Nanos, Objective, Pattern, Ratio, SimSpec,
+    drives_a_terminal, in_line, shell_word,
 };
 use rigel_report::document::Extent;
 use rigel_report::{self as report, advice, compare as comparison, data, fio, html, text};
 use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row;
 use rigel_verbs::curve::Loads;
+use rigel_verbs::expect::Profile;
 use rigel_verbs::orion::lun as luns;
 use std::io::Write;
 use std::path::Path;
@@ -196,7 +197,7 @@ pub fn postgres((piece, bytes): (u16, &[u8])) {
     assert!(memory <= 2 * 1024 * 1024, "{memory}");
 }
 
-/// Sizes, durations, shares, bounds, objectives, moments, patterns and models: what is read is
+/// Sizes, durations, shares, bounds, objectives, expectations, profiles, moments, patterns and models: what is read is
 /// printed in a form that is read as the same.
 pub fn quantities(text: &str) {
     let _ = text.parse::<Ratio>();
@@ -214,6 +215,10 @@ pub fn quantities(text: &str) {
     if let Ok(objective) = text.parse::<Objective>() {
         assert_eq!(objective.to_string().parse(), Ok(objective));
     }
+    if let Ok(expectation) = text.parse::<Expectation>() {
+        assert_eq!(expectation.to_string().parse(), Ok(expectation));
+    }
+    let _ = Profile::parse(text, "ours.json");
     if let Ok(moment) = text.parse::<Moment>() {
         assert_eq!(moment.to_string().parse(), Ok(moment));
     }

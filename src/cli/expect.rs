@@ -3,11 +3,11 @@
 use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
-use super::{page, ranks};
+use super::{output, page, ranks};
 use clap::Args;
-use rigel_model::{Bytes, Error, Expectation, ExpectedOf, Nanos, Ratio, failed, files, usage};
+use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, failed, files, usage};
 use rigel_verbs::Evaluated;
-use rigel_verbs::expect::{ExpectRequest, ExpectResult};
+use rigel_verbs::expect::{ExpectRequest, ExpectResult, Expected, Profile, ProfileUsed};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,15 @@ use std::path::{Path, PathBuf};
 const BUDGET_MIN: Nanos = Nanos::from_secs(10);
 
 /// What the first arguments are.
-pub(super) const TARGETS: &str = "What is expected, each in quotes; then files and devices (addressed \
-                                  as one volume), a directory for a scratch file, or a model: sim:… \
-                                  or null:";
+pub(super) const TARGETS: &str = "What is expected, each in quotes, or a profile; then files and \
+                                  devices (addressed as one volume), a directory for a scratch file, \
+                                  or a model: sim:… or null:";
+
+/// The word that shows the known profiles, in place of a target.
+const LIST: &str = "list";
+
+/// Size of an I/O where neither the user nor a profile says it.
+const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 
 /// Most expectations of one run: each has its part of the error.
 const LINES_MAX: usize = 100;
@@ -30,10 +36,14 @@ const LINES_MAX: usize = 100;
 /// --write). IOPS are measured at depth 32 and MB/s at depth 8, unless @depth:N says otherwise.
 /// With a margin, 'p99<10ms±5%', either answer may be given within it. Loads are visited in turn
 /// until every line is decided, and the error is that of the whole list.
+///
+/// A profile stands for several: gp3, or gp3:16000,1000 for a volume that is provisioned so. `rigel
+/// expect list` shows those that are known with their sources; a path that ends in .json is one of
+/// yours, in the form that `rigel expect list --json` shows.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "rigel expect [OPTIONS] EXPECTATION... TARGET...\n       rigel expect --resume \
-                      RUN",
+    override_usage = "rigel expect [OPTIONS] EXPECTATION|PROFILE... TARGET...\n       rigel expect \
+                      --resume RUN\n       rigel expect list [--json]",
     after_help = "Exit status: 0 all are met, 1 failed or incomplete, 2 wrong usage, 3 one is not \
                   met; else 5 one was not measured, 4 one is undecided."
 )]
@@ -56,14 +66,9 @@ pub(super) struct ExpectArgs {
         conflicts_with = "resume"
     )]
     error: Ratio,
-    /// Size of an I/O; for MB/s at least 1MiB
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "8KiB",
-        conflicts_with = "resume"
-    )]
-    size: Bytes,
+    /// Size of an I/O; for MB/s at least 1MiB [default: that of the profile, or 8KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    size: Option<Bytes>,
     /// Also write the answers to this file, as JUnit XML for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -75,6 +80,10 @@ pub(super) struct ExpectArgs {
 /// Measures until all is decided, and shows the lines.
 pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
+    if args.measuring.targets == [LIST] {
+        list(args.measuring.outcome.json);
+        return Ok(0);
+    }
     ranks::refuse_shared(
         "expect",
         "its expectations are of one host",
@@ -86,11 +95,10 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
         ..args.measuring.clone()
     };
     let mut job = if let Some(run) = &measuring.outcome.resume {
-        if !expected.is_empty() {
+        if let Some(first) = expected.expectations.first() {
             return Err(usage!(
                 "'{first}' is given with --resume",
-                "a resumed run has its own expectations: leave them out, or start another run",
-                first = expected[0]
+                "a resumed run has its own expectations: leave them out, or start another run"
             ));
         }
         measuring::resume(run, &measuring, "expect", None)?
@@ -127,11 +135,72 @@ fn write_junit(file: &Path, xml: &str) -> Result<(), Error> {
     })
 }
 
-/// The expectations, which come first, and the targets behind them.
-fn apart(arguments: &[OsString]) -> Result<(Vec<Expectation>, Vec<OsString>), Error> {
+/// Shows the known profiles.
+fn list(is_json: bool) {
+    let known = Profile::known();
+    if is_json {
+        let document = serde_json::to_string_pretty(&known);
+        output::json(&(document.expect("names and figures") + "\n"));
+        return;
+    }
+    let shown = known.iter().map(|profile| {
+        format!(
+            "{profile}\n  {about}\n  {expect}\n  {source}, {date}\n",
+            about = profile.about,
+            expect = profile.expect.join("  "),
+            source = profile.source,
+            date = profile.date
+        )
+    });
+    output::result(&shown.collect::<Vec<_>>().join("\n"));
+}
+
+/// What is expected by the first arguments of a command line.
+#[derive(Debug, Default)]
+struct ExpectationsAsked {
+    expectations: Vec<Expectation>,
+    profiles: Vec<ProfileUsed>,
+    /// Size of an I/O by a profile, and that profile's name.
+    size: Option<(Bytes, String)>,
+}
+
+impl ExpectationsAsked {
+    /// Adds what a profile expects.
+    fn add(&mut self, expected: Expected) -> Result<(), Error> {
+        let name = &expected.from.name;
+        match (&self.size, expected.size) {
+            (Some((size, other)), Some(its)) if *size != its => {
+                return Err(usage!(
+                    "'{name}' is about I/Os of {its}, and '{other}' about {size}",
+                    "ask for each in a run of its own"
+                ));
+            }
+            (None, Some(its)) => self.size = Some((its, name.clone())),
+            _ => {}
+        }
+        self.expectations.extend(expected.expectations);
+        self.profiles.push(expected.from);
+        Ok(())
+    }
+}
+
+/// What is expected, which comes first, and the targets behind it.
+fn apart(arguments: &[OsString]) -> Result<(ExpectationsAsked, Vec<OsString>), Error> {
     let is_meant = |text: &OsStr| text.to_str().is_some_and(Expectation::is_meant);
-    let first = arguments.iter().position(|argument| !is_meant(argument));
-    let (expected, targets) = arguments.split_at(first.unwrap_or(arguments.len()));
+    let mut asked = ExpectationsAsked::default();
+    let mut first = 0;
+    for argument in arguments {
+        let text = argument.to_string_lossy();
+        if is_meant(argument) {
+            asked.expectations.push(text.parse()?);
+        } else if let Some(expected) = Profile::named(&text)? {
+            asked.add(expected)?;
+        } else {
+            break;
+        }
+        first += 1;
+    }
+    let targets = &arguments[first..];
     if let Some(late) = targets.iter().find(|argument| is_meant(argument)) {
         return Err(usage!(
             "'{late}' comes behind the target",
@@ -139,17 +208,48 @@ fn apart(arguments: &[OsString]) -> Result<(Vec<Expectation>, Vec<OsString>), Er
             late = late.display()
         ));
     }
-    let read = |text: &OsString| text.to_string_lossy().parse();
-    let expected = expected.iter().map(read).collect::<Result<_, Error>>()?;
-    Ok((expected, targets.to_vec()))
+    Ok((asked, targets.to_vec()))
 }
 
 impl ExpectArgs {
-    fn request(&self, expectations: Vec<Expectation>) -> Result<ExpectRequest, Error> {
+    /// Size of a small I/O, in bytes.
+    fn block(&self, by_profile: Option<&(Bytes, String)>) -> Result<u32, Error> {
+        let size = match (self.size, by_profile) {
+            (Some(size), Some((its, name))) if size != *its => {
+                return Err(usage!(
+                    "--size {size} is given, and '{name}' is about I/Os of {its}",
+                    "leave --size out, or give its expectations one by one: rigel expect list"
+                ));
+            }
+            (Some(size), _) | (None, Some(&(size, _))) => size,
+            (None, None) => SIZE_USUAL,
+        };
+        size_of_io("--size", size)
+    }
+
+    fn request(&self, asked: ExpectationsAsked) -> Result<ExpectRequest, Error> {
+        let ExpectationsAsked {
+            expectations,
+            profiles,
+            size,
+        } = asked;
         if expectations.is_empty() {
+            if let [first, _, ..] = &self.measuring.targets[..]
+                && !Path::new(first).exists()
+            {
+                let first = first.to_string_lossy();
+                let nearest = Profile::nearest(&first).map_or_else(String::new, |name| {
+                    format!("the nearest profile is {name}; ")
+                });
+                return Err(usage!(
+                    "'{first}' is neither an expectation, nor a known profile, nor a file",
+                    "{nearest}rigel expect list shows all profiles"
+                ));
+            }
             return Err(usage!(
                 "nothing is expected of the target",
-                "name it before the target, in quotes: 'iops>=3000', 'p99<2ms@3000/s'",
+                "name it before the target, in quotes: 'iops>=3000', 'p99<2ms@3000/s'; or a profile: \
+                 rigel expect list",
             ));
         }
         if expectations.len() > LINES_MAX {
@@ -194,9 +294,10 @@ impl ExpectArgs {
                 error = self.error.exact()
             ));
         }
-        let block = size_of_io("--size", self.size)?;
+        let block = self.block(size.as_ref())?;
         Ok(ExpectRequest {
             expectations,
+            profiles,
             block,
             large: ExpectRequest::LARGE.max(block),
             budget: self.budget,

@@ -43,6 +43,7 @@ fn request(expectations: &[String], budget_s: u64) -> ExpectRequest {
             .iter()
             .map(|one| one.parse().unwrap())
             .collect(),
+        profiles: Vec::new(),
         block: 8192,
         large: ExpectRequest::LARGE,
         budget: Nanos::from_secs(budget_s),

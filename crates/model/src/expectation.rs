@@ -2,7 +2,7 @@
 //!
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
-use super::{Error, Measure, Nanos, Objective, Ratio};
+use super::{Error, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
 use crate::usage;
 use serde::{Deserialize, Serialize};
@@ -50,11 +50,13 @@ const DEPTH_MAX: u32 = 4096;
 const MARGIN_MAX: f64 = 0.5;
 
 /// How expectations are written.
-const USAGE: &str = "write it as 'iops>=3000', 'mbps>=125', 'p99<2ms@3000/s', 'p50<300us@depth:1', \
+const USAGE: &str = "write it as 'iops>=3000', 'mbps>=125', 'mibps>=125', 'p99<2ms@3000/s', 'p50<300us@depth:1', \
                      'mean<1ms@3000/s', 'log p99<10ms' or 'no stall>1s', in quotes";
 
 /// The names that can be given, besides p50, p99 and so on.
-const NAMES: [&str; 7] = ["iops", "mbps", "p50", "p99", "p99.9", "mean", "max"];
+const NAMES: [&str; 8] = [
+    "iops", "mbps", "mibps", "p50", "p99", "p99.9", "mean", "max",
+];
 
 impl Expectation {
     /// True if this argument of a command line is meant to be an expectation and not a path: it has a
@@ -170,7 +172,7 @@ impl FromStr for Expectation {
         let (name, limit) = head.split_at(at);
         let name = name.trim();
         check_name(name, text)?;
-        let is_rate = matches!(name, "iops" | "mbps");
+        let is_rate = matches!(name, "iops" | "mbps" | "mibps");
         if limit.starts_with('>') != is_rate {
             return Err(wrong(if is_rate {
                 "is an upper limit of a rate: at least so much can be expected, with >="
@@ -190,12 +192,16 @@ impl FromStr for Expectation {
         } else {
             format!("{name}{limit}")
         };
-        let limit = objective
+        let limit: Objective = objective
             .parse()
             .map_err(|_| wrong("has no limit that can be read"))?;
-        let of = match name {
-            "mbps" => ExpectedOf::Throughput,
-            _ => of,
+        let (of, limit) = match (name, limit.0) {
+            ("mibps", Measure::Rate(rate)) => (
+                ExpectedOf::Throughput,
+                Objective(Measure::Rate(rate * MIB as f64 / 1e6)),
+            ),
+            ("mbps", _) => (ExpectedOf::Throughput, limit),
+            _ => (of, limit),
         };
         let expectation = Self {
             of,
@@ -265,6 +271,7 @@ mod tests {
             ("iops>=3000", "iops>=3000"),
             ("iops ≥ 3_000 @ depth:8", "iops>=3000@depth:8"),
             ("mbps>125", "mbps>=125"),
+            ("mibps>=125", "mbps>=131.072"),
             ("p99<2ms@3000/s", "p99<2ms@3000/s"),
             ("p99.9<=2ms±5%@3000/s", "p99.9<2ms±5%@3000/s"),
             ("p50 < 300us +-2.5% @depth:1", "p50<300us±2.5%@depth:1"),
@@ -308,7 +315,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|/s|\\PC){0,8}") {
+        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|mibps|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|/s|\\PC){0,8}") {
             if let Ok(expectation) = text.parse::<Expectation>() {
                 prop_assert_eq!(expectation.to_string().parse::<Expectation>().unwrap(), expectation);
             }

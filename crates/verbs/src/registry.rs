@@ -119,6 +119,7 @@ mod tests {
             Box::new(crate::examples::fit(Vec::new())),
             Box::new(ExpectRequest {
                 expectations: vec!["p99<2ms±5%@3000/s".parse().unwrap()],
+                profiles: Vec::new(),
                 block: 8192,
                 large: ExpectRequest::LARGE,
                 budget: Nanos::from_secs(180),

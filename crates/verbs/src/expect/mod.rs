@@ -3,10 +3,12 @@
 mod conclusion;
 mod document;
 pub mod plan;
+mod profile;
 mod request;
 pub mod result;
 
 use crate::{Verb, VerbResult};
+pub use profile::{Expected, Profile, ProfileUsed};
 pub use request::ExpectRequest;
 pub use result::{ExpectResult, ExpectedLine};
 use rigel_analyse::compare::subject::{Scope, Term};

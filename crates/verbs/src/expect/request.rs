@@ -1,5 +1,6 @@
 //! The request of `rigel expect`.
 
+use super::profile::ProfileUsed;
 use rigel_model::{Expectation, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct ExpectRequest {
     /// What is expected, in the order in which it was given.
     pub expectations: Vec<Expectation>,
+    /// The profiles that some of them come from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileUsed>,
     /// Bytes of an I/O.
     pub block: u32,
     /// Bytes of an I/O of throughput.
