@@ -62,8 +62,8 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         format!("; {active:.1} of them active on average")
     });
     format!(
-        "{} sessions{}, {} measured after {} of warm-up{active}.",
-        sql.sessions,
+        "{}{}, {} measured after {} of warm-up{active}.",
+        parts::counted(sql.sessions.into(), "session"),
         pipelined(sql),
         Nanos::from_secs_f64(point.measured_s),
         Nanos::from_secs_f64(point.warm_up_s)

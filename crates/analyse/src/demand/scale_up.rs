@@ -3,6 +3,7 @@
 
 use super::database_figures::DatabaseFigures;
 use super::{loops, report_figures, streams};
+use crate::figures::quantity::counted;
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::ReportKind;
 use rigel_model::record::imported::{Flow, LoadPoint, ReportedLatency, ReportedLoad};
@@ -96,7 +97,7 @@ fn point(report: &DatabaseReport, sessions: u32, figures: &DatabaseFigures) -> L
         (0.99, ns(figures.random_read_p99_us)),
     ];
     LoadPoint {
-        label: format!("{sessions} sessions"),
+        label: counted(sessions.into(), "session"),
         load: ReportedLoad::Closed { depth: sessions },
         processes: None,
         pattern: Some("uniform".into()),
@@ -186,6 +187,6 @@ mod tests {
     fn loads_are_in_order_of_sessions_and_not_of_text() {
         let points = load_points(&reports(&["awr.10", "awr.2", "awr.1"]));
         let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
-        assert_eq!(labels, ["1 sessions", "2 sessions", "10 sessions"]);
+        assert_eq!(labels, ["1 session", "2 sessions", "10 sessions"]);
     }
 }

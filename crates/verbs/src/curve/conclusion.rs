@@ -3,7 +3,7 @@
 use super::result::{CurveResult, Naming};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
-use rigel_analyse::figures::quantity::{bound_in_words, count, percent, time};
+use rigel_analyse::figures::quantity::{bound_in_words, count, counted, percent, time};
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::PointSummary;
 use rigel_analyse::search::at_load::AtLoad;
@@ -175,8 +175,8 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
         None => (String::new(), String::new()),
     };
     let mut text = format!(
-        "{first}{} sessions{pipelined} read {} blocks per second",
-        sql.sessions,
+        "{first}{}{pipelined} read {} blocks per second",
+        counted(sql.sessions.into(), "session"),
         count(sql.visited.per_s)
     );
     if let Some(physical) = server.and_then(|server| server.physical) {

@@ -38,10 +38,10 @@ fn headlines(
     sql: &SqlSummary,
 ) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let load = match point.coordinates.rate() {
-        Some(rate) => format!("{} offered per second", parts::count(rate as f64)),
-        _ => format!("{} sessions{}", sql.sessions, pipelined(sql)),
-    };
+    let load = point.coordinates.rate().map_or_else(
+        || parts::counted(sql.sessions.into(), "session") + &pipelined(sql),
+        |rate| format!("{} offered per second", parts::count(rate as f64)),
+    );
     if let Some(class) = point.classes.first() {
         let name = format!("points.{index}.classes.0.iops");
         let note = format!("{load}; {:.0} blocks each", sql.visited.per_operation);

@@ -60,8 +60,10 @@ fn workload(request: &FitRequest) -> String {
     };
     let work = request.sessions.map_or_else(String::new, |sessions| {
         format!(
-            "; {} sessions: {}, {}",
-            sessions.number, sessions.terms.work, sessions.terms.work.tables
+            "; {}: {}, {}",
+            parts::counted(sessions.number.into(), "session"),
+            sessions.terms.work,
+            sessions.terms.work.tables
         )
     });
     format!(
