@@ -37,9 +37,9 @@ const LINES_MAX: usize = 100;
 /// With a margin, 'p99<10ms±5%', either answer may be given within it. Loads are visited in turn
 /// until every line is decided, and the error is that of the whole list.
 ///
-/// A profile stands for several: gp3, or gp3:16000,1000 for a volume that is provisioned so. `rigel
-/// expect list` shows those that are known with their sources; a path that ends in .json is one of
-/// yours, in the form that `rigel expect list --json` shows.
+/// A profile stands for several: gp3, or gp3:16000,1000 for a volume that is provisioned so. 'rigel
+/// expect list' shows those that are known with their sources; a path that ends in .json is one of
+/// yours, in the form that 'rigel expect list --json' shows.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "rigel expect [OPTIONS] EXPECTATION|PROFILE... TARGET...\n       rigel expect \

@@ -212,7 +212,8 @@ fn a_link_that_is_away_for_longer_than_usual_is_survived_if_that_is_allowed() {
     test("a link that is away for a while", || {
         needed()?;
         let cluster = Cluster::up("away", "true");
-        let child = cluster.running_with(20, " --rank-silence 5min");
+        // Each of some fifteen visits takes so long.
+        let child = cluster.running_with(5, " --rank-silence 5min");
         cluster.ip_at("h3", "link set eth0 down");
         // Twice the time after which a rank is lost otherwise.
         wait(20_000);
