@@ -1,6 +1,7 @@
 //! The report of `rigel expect`.
 
 use super::conclusion;
+use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine, words};
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::figures::quantity::Amount;
@@ -28,7 +29,7 @@ pub(super) fn document(
     let named = records
         .iter()
         .map(|record| (record.coordinates.to_string(), record));
-    let mut sections = vec![parts::on_screen(lines(found)), findings];
+    let mut sections = vec![parts::on_screen(lines(run, found)), findings];
     sections.extend(distribution::section(&named.collect::<Vec<_>>()));
     sections.extend(timeline::section(run, units));
     sections.push(points::section(run, &found.points, units));
@@ -43,7 +44,7 @@ pub(super) fn document(
 }
 
 /// The lines, those that decide the outcome first.
-fn lines(found: &ExpectResult) -> Section {
+fn lines(run: &Run, found: &ExpectResult) -> Section {
     let mut ranked: Vec<&ExpectedLine> = found.lines.iter().collect();
     ranked.sort_by_key(|line| match line.outcome {
         BoundVerdict::Broken => 0,
@@ -60,9 +61,15 @@ fn lines(found: &ExpectResult) -> Section {
             BoundVerdict::Undecided => conclusion::more(line),
             _ => String::new(),
         });
+    let request: Option<ExpectRequest> = run.header.invocation.asked("expect");
+    let profiles = request.map_or_else(Vec::new, |request| request.profiles);
+    let sources = profiles
+        .iter()
+        .map(|from| format!(" {} by {}, {}.", from.name, from.source, from.date));
     let lead = format!(
-        "Intervals hold the truth at every moment of the run, all together, but for {} of runs.",
-        parts::percent(found.error.get())
+        "Intervals hold the truth at every moment of the run, all together, but for {} of runs.{}",
+        parts::percent(found.error.get()),
+        sources.collect::<String>()
     );
     parts::section("expectations", "Expectations", &lead, vec![table.block()])
 }
