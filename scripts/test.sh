@@ -5,9 +5,8 @@
 #   scripts/test.sh checks     clippy, the documentation and its examples as well
 #
 # Test programs run in lanes at once: those that compute, those that wait for database servers, those that wait for
-# devices, hosts that are given up and browsers. The checks come one after the other and take longest, so the tests give
-# way to them. What one says is shown whole when it ends. The last line is `N passed, N failed, N skipped`; the status
-# is 1 if anything failed.
+# devices, hosts that are given up and browsers; the checks are one, too. What one says is shown whole when it ends. The
+# last line is `N passed, N failed, N skipped`; the status is 1 if anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,7 +48,7 @@ run() {
     local name program
     shift
     for name in "$@"; do
-        while read -r program; do step "$name" nice -n 5 "$program"; done < <(sed -n "s/^$name //p" "$work/programs")
+        while read -r program; do step "$name" "$program"; done < <(sed -n "s/^$name //p" "$work/programs")
     done
 }
 

@@ -336,9 +336,7 @@ impl BoundCheck {
             ..plain
         }
     }
-}
 
-impl BoundCheck {
     /// True if this number of windows, `times` as many as were measured, would show whether the bound is
     /// kept, if the share within it stays as it is.
     pub fn is_decided_after(

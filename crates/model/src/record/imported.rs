@@ -231,11 +231,7 @@ impl ReportedLatency {
             all.iter().map(|one| one.histogram.as_ref()).collect();
         let sum = histograms
             .filter(|all| all.iter().all(|one| one.count() < 1 << 50))
-            .map(|all| {
-                let mut sum = Histogram::default();
-                all.into_iter().for_each(|one| sum.merge(one));
-                sum
-            });
+            .map(|all| all.into_iter().collect());
         ReportedLatency {
             of: of.into(),
             count: all

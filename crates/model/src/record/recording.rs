@@ -61,10 +61,10 @@ impl Latencies {
     }
 
     /// The sum of all of them.
-    fn sum<'a>(all: impl Iterator<Item = &'a Latencies> + Clone) -> Self {
+    fn sum(all: &[&Latencies]) -> Self {
         let mut sum = Self::default();
-        all.clone().for_each(|one| sum.merge_sums(one));
-        sum.histogram = all.map(|one| &one.histogram).collect();
+        all.iter().for_each(|one| sum.merge_sums(one));
+        sum.histogram = all.iter().map(|one| &one.histogram).collect();
         sum
     }
 
@@ -129,15 +129,14 @@ impl Window {
 /// All of them together.
 impl<'a> Sum<&'a Window> for Window {
     fn sum<I: Iterator<Item = &'a Window>>(windows: I) -> Self {
-        let windows: Vec<&Window> = windows.collect();
-        let mut sum = Window::default();
-        windows.iter().for_each(|window| sum.merge_counts(window));
-        sum.response = Latencies::sum(windows.iter().map(|window| &window.response));
-        let services = windows.iter().filter_map(|window| window.service.as_ref());
-        sum.service = services
-            .clone()
-            .next()
-            .map(|_| Latencies::sum(services.clone()));
+        let (mut sum, mut responses, mut services) = (Window::default(), vec![], vec![]);
+        for window in windows {
+            sum.merge_counts(window);
+            responses.push(&window.response);
+            services.extend(&window.service);
+        }
+        sum.response = Latencies::sum(&responses);
+        sum.service = (!services.is_empty()).then(|| Latencies::sum(&services));
         sum
     }
 }

@@ -1,7 +1,7 @@
 //! Profiles: expectations under a name, with the source of their figures. Those that Rigel knows are data,
 //! and the files of users have the same form.
 
-use rigel_model::{Bytes, Error, Expectation, files, letters_changed, usage};
+use rigel_model::{Bytes, Error, Expectation, Moment, files, letters_changed, usage};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -81,12 +81,7 @@ impl Profile {
                  values: rigel expect list shows those that are known, --json in this form"
             )
         })?;
-        let is_date = profile.date.len() == 10
-            && profile.date.split('-').count() == 3
-            && profile
-                .date
-                .split('-')
-                .all(|part| part.parse::<u16>().is_ok());
+        let is_date = profile.date.len() == 10 && profile.date.parse::<Moment>().is_ok();
         if !is_date || profile.source.trim().is_empty() {
             return Err(usage!(
                 "'{file}' does not say where and when its figures were found",
@@ -120,9 +115,11 @@ impl Profile {
     pub fn nearest(name: &str) -> Option<String> {
         let (name, _) = name.split_once(':').unwrap_or((name, ""));
         let known = Self::known().into_iter().map(|one| one.name);
-        known
-            .filter(|known| letters_changed(name, known) <= CHANGED_MOST)
-            .min_by_key(|known| letters_changed(name, known))
+        let near = known
+            .map(|known| (letters_changed(name, &known), known))
+            .min();
+        near.filter(|(changed, _)| *changed <= CHANGED_MOST)
+            .map(|(_, name)| name)
     }
 
     /// What is expected with these figures behind the name.
