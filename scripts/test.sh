@@ -5,8 +5,9 @@
 #   scripts/test.sh checks     clippy, the documentation and its examples as well
 #
 # Test programs run in lanes at once: those that compute, those that wait for database servers, those that wait for
-# devices, hosts that are given up and browsers; the checks are one, too. What one says is shown whole when it ends. The
-# last line is `N passed, N failed, N skipped`; the status is 1 if anything failed.
+# devices, hosts that are given up and browsers; the checks are one, too, and begin with the build, which often waits for
+# one crate. What one says is shown whole when it ends. The last line is `N passed, N failed, N skipped`; the status is 1
+# if anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,13 +53,19 @@ run() {
     done
 }
 
+# In a folder of their own: cargo lets one command at a time into each.
 checks() {
+    export CARGO_TARGET_DIR=target/checks
     step clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
     step doc env RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --quiet
     # Building the examples takes a while even if there is none.
     if grep -rqE "^ *//[/!] *\`\`\`" src crates; then step examples cargo test --locked --workspace --doc --quiet; fi
 }
 
+if [ "${1:-}" = checks ]; then
+    checks &
+    lanes+=($!)
+fi
 build >"$work/programs"
 cpus=$(nproc)
 # The longest programs start first.
@@ -73,10 +80,6 @@ lanes+=($!)
 mapfile -t others < <(cut -d ' ' -f 1 "$work/programs" | grep -vxE 'sql|truth|machine|page|it|cli')
 run "$cpus" "${others[@]}" &
 lanes+=($!)
-if [ "${1:-}" = checks ]; then
-    checks &
-    lanes+=($!)
-fi
 for lane in "${lanes[@]}"; do wait "$lane" || true; done
 lanes=()
 # The program says so where something takes longer than a second: its transcripts are those of a machine with time.

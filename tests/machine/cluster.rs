@@ -106,17 +106,17 @@ impl Cluster {
 
     /// Starts a run whose first point takes this number of seconds, and waits until it measures.
     fn running(&self, seconds: u32) -> Child {
-        self.running_with(seconds, "")
+        self.running_with(seconds, "--depth 2")
     }
 
     /// The same with more options.
-    fn running_with(&self, seconds: u32, options: &str) -> Child {
+    fn running_with(&self, seconds: u32, load: &str) -> Child {
         std::fs::create_dir(self.path("storage")).unwrap();
         let child = self.start(
             "h1,h2,h3",
             &format!(
-                "curve storage --depth 2 --scratch-size 64MiB --out out --point-min {seconds}s \
-                 --point-max {seconds}s{options}"
+                "curve storage {load} --scratch-size 64MiB --out out --point-min {seconds}s \
+                 --point-max {seconds}s"
             ),
         );
         let path = self.path("out/journal.jsonl");
@@ -213,7 +213,7 @@ fn a_link_that_is_away_for_longer_than_usual_is_survived_if_that_is_allowed() {
         needed()?;
         let cluster = Cluster::up("away", "true");
         // Each of some fifteen visits takes so long.
-        let child = cluster.running_with(5, " --rank-silence 5min");
+        let child = cluster.running_with(5, "--rate 300 --rank-silence 5min");
         cluster.ip_at("h3", "link set eth0 down");
         // Twice the time after which a rank is lost otherwise.
         wait(20_000);

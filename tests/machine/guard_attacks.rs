@@ -142,7 +142,7 @@ fn a_link_that_is_exchanged_without_pause_never_leads_to_the_victim() {
                     refused += 1;
                 }
             }
-            if attempt >= 300 && written > 0 && refused > 0 {
+            if attempt >= 100 && written > 0 && refused > 0 {
                 break;
             }
         }

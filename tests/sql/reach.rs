@@ -25,7 +25,7 @@ fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
                 // A less precise point ends sooner.
                 let terms = format!(
                     "--point-max {}s --precision {}% --work-unit 8",
-                    4 * factor,
+                    2 * factor,
                     (50 / factor).max(1)
                 );
                 let child = begun(

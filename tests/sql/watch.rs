@@ -1,7 +1,7 @@
 //! `rigel watch` of servers of the oldest and the newest installed version: what it counts, what it
 //! says it cannot see, and how it names a server.
 
-use super::common::{Place, test};
+use super::common::{Place, test, wait};
 use super::{begun, client, count, ends, number, postgres_15, postgres_18, program, serve};
 use serde_json::Value;
 
@@ -41,6 +41,7 @@ fn what_a_user_may_not_see_is_said_and_the_counters_remain() {
                     let mut child = begun(&place, &line);
                     // Eight times the buffer cache: each visit reads the table again.
                     while child.try_wait().unwrap().is_none() {
+                        wait(50);
                         number(&mut owner, "SELECT count(*) FROM rigel.blocks_1");
                     }
                     assert!(child.wait().unwrap().success(), "{line}");

@@ -47,16 +47,16 @@ pub struct LoadResult {
 }
 
 /// Random characters from a set of 64: letters, digits, a dot and an underscore.
-pub(super) fn random_text(rng: &mut Rng, characters: usize) -> impl Iterator<Item = u8> {
+pub(super) fn random_text(rng: &mut Rng, characters: usize) -> Vec<u8> {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._";
-    let mut bits = 0;
-    (0..characters).map(move |number| {
-        // 64 bits contain ten characters of six bits.
-        bits = if number % 10 == 0 {
-            rng.bits()
-        } else {
-            bits >> 6
-        };
-        ALPHABET[(bits & 63) as usize]
-    })
+    let mut text = vec![0; characters];
+    // 64 bits contain ten characters of six bits.
+    for piece in text.chunks_mut(10) {
+        let mut bits = rng.bits();
+        for character in piece {
+            *character = ALPHABET[(bits & 63) as usize];
+            bits >>= 6;
+        }
+    }
+    text
 }

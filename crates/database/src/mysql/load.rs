@@ -352,7 +352,8 @@ fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
     let mut columns = |text: &mut String, count: usize| {
         for _ in 0..count {
             text.push_str(",'");
-            text.extend(crate::loading::random_text(&mut rng, chars).map(char::from));
+            let random = crate::loading::random_text(&mut rng, chars);
+            text.push_str(std::str::from_utf8(&random).expect("all of them are ASCII"));
             text.push('\'');
         }
     };

@@ -264,7 +264,7 @@ fn row(id: u64, out: &mut Vec<u8>) {
     let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
         let text = crate::loading::random_text(&mut rng, COLUMN_CHARS);
-        column(out, COLUMN_CHARS, text);
+        column(out, COLUMN_CHARS, text.into_iter());
     }
 }
 
