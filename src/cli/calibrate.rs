@@ -2,6 +2,7 @@
 
 use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
+use super::membership;
 use super::output::result;
 use super::page;
 use clap::{Args, ValueEnum};
@@ -12,7 +13,8 @@ use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
 use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio, failed, usage};
-use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::calibrate::{CalibrateRequest, OwnLogs};
+use std::path::Path;
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///
@@ -140,6 +142,16 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
 }
 
 impl CalibrateArgs {
+    /// All, if this process alone may write, and a directory is there for them.
+    fn own_logs(&self) -> OwnLogs {
+        let is_directory = matches!(&self.measuring.targets[..], [one] if Path::new(one).is_dir());
+        if self.write && is_directory && membership::joined().is_none() {
+            OwnLogs::All
+        } else {
+            OwnLogs::None
+        }
+    }
+
     fn request(&self) -> Result<CalibrateRequest, Error> {
         let default = CalibrateRequest::DEFAULT;
         let (block, large, _) = self
@@ -178,6 +190,7 @@ impl CalibrateArgs {
             closing,
             num_disks: self.num_disks,
             writes: self.write,
+            own_logs: self.own_logs(),
             precondition: self.precondition,
             bound_given: self.max_latency.is_some(),
             ..default

@@ -5,7 +5,9 @@ use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::{output, page, ranks};
 use clap::Args;
-use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, failed, files, usage};
+use rigel_model::{
+    Bytes, Error, Expectation, ExpectedOf, KIB, MIB, Nanos, Ratio, failed, files, usage,
+};
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{ExpectRequest, ExpectResult, Expected, Profile, ProfileUsed};
 use std::ffi::{OsStr, OsString};
@@ -25,6 +27,9 @@ const LIST: &str = "list";
 /// Size of an I/O where neither the user nor a profile says it.
 const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 
+/// Size of the scratch file where only the files of logs are measured.
+const SCRATCH_LEAST: Bytes = Bytes(64 * MIB);
+
 /// Most expectations of one run: each has its part of the error.
 const LINES_MAX: usize = 100;
 
@@ -33,7 +38,8 @@ const LINES_MAX: usize = 100;
 /// Expectations come before the target, each in quotes: 'iops>=3000', 'mbps>=125',
 /// 'p99<2ms@3000/s' (an offered rate, at random times), 'p50<300us@depth:1', 'mean<1ms@3000/s',
 /// 'no stall>1s' (no I/O takes longer, at any load), 'log p99<10ms' (durable appends of 4KiB, with
-/// --write). IOPS are measured at depth 32 and MB/s at depth 8, unless @depth:N says otherwise.
+/// --write), 'log p99<10ms@grow:2300' (of 2,300 bytes to a file that grows; or @reserved, @sized,
+/// @reused). IOPS are measured at depth 32 and MB/s at depth 8, unless @depth:N says otherwise.
 /// With a margin, 'p99<10ms±5%', either answer may be given within it. Loads are visited in turn
 /// until every line is decided, and the error is that of the whole list.
 ///
@@ -90,10 +96,29 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
         "start one process, with --alone; rigel curve --max-latency measures all hosts together",
     )?;
     let (expected, targets) = apart(&args.measuring.targets)?;
-    let measuring = MeasuringArgs {
+    let mut measuring = MeasuringArgs {
         targets,
         ..args.measuring.clone()
     };
+    let expectations = &expected.expectations;
+    let is_directory = matches!(&measuring.targets[..], [one] if Path::new(one).is_dir());
+    let own = expectations.iter().find(|one| one.is_of_own_file());
+    let other = measuring.targets.iter().find(|one| Path::new(one).exists());
+    if let (Some(own), Some(other), false) = (own, other, is_directory) {
+        return Err(usage!(
+            "'{own}' needs a directory, in which the file of the log is made, and '{target}' is none",
+            "give a directory on that storage; 'log p99<10ms', without @, overwrites blocks of a file \
+             or device",
+            target = other.display()
+        ));
+    }
+    if is_directory
+        && !expectations.is_empty()
+        && expectations.iter().all(Expectation::is_of_own_file)
+    {
+        // Nothing else is measured: the file of the volume only stands for it.
+        measuring.scratch_size.get_or_insert(SCRATCH_LEAST);
+    }
     let mut job = if let Some(run) = &measuring.outcome.resume {
         if let Some(first) = expected.expectations.first() {
             return Err(usage!(
@@ -267,14 +292,18 @@ impl ExpectArgs {
                 ));
             }
         }
-        let log = expectations.iter().find(|one| one.of == ExpectedOf::Log);
+        // The files of a log are Rigel's own, and are refused where there is no directory for them.
+        let log = expectations
+            .iter()
+            .find(|one| one.of == ExpectedOf::Log && !one.is_of_own_file());
         if let Some(log) = log.filter(|_| !self.write) {
             return Err(usage!(
                 "'{log}' needs log writes, and this run may not write",
-                "add --write, and --destroy PATH unless the target is a directory",
+                "add --write, and --destroy PATH unless the target is a directory; for a directory, \
+                 @grow, @reserved, @sized or @reused behind it measures files that Rigel makes",
             ));
         }
-        if log.is_none() && self.write {
+        if self.write && expectations.iter().all(|one| one.of != ExpectedOf::Log) {
             return Err(usage!(
                 "--write is given, and nothing is expected of writes",
                 "omit it, or expect something such as 'log p99<10ms'",

@@ -22,6 +22,7 @@ fn stream(name: &str, load: Load) -> Stream {
         pattern: Pattern::Uniform,
         length: 8192,
         rank: None,
+        log: None,
     }
 }
 

@@ -48,6 +48,7 @@ fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
         pattern: Pattern::Uniform,
         length: 8192,
         rank: None,
+        log: None,
     };
     let point = Point {
         coordinates: Coordinates::Round {

@@ -41,6 +41,7 @@ fn stream(name: &str, load: Load, length: u32) -> Stream {
         length,
         sql: None,
         rank: None,
+        log: None,
     }
 }
 

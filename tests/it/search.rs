@@ -37,6 +37,7 @@ fn point(load: Load, until: Until) -> Point {
         pattern: Pattern::Uniform,
         length: 8192,
         rank: None,
+        log: None,
     };
     let second = Nanos::from_secs(1);
     Point {

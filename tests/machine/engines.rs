@@ -1,9 +1,10 @@
 //! One contract for every engine: each in the table of engines must pass all of it, and so must
 //! those without files.
 
-use crate::common::{self, Missing, Scratch, scratch_file};
+use crate::common::{self, Missing, Place, Scratch, scratch_file};
 use rigel_device::clock::Clock;
 use rigel_device::engine::layout::VolumeMap;
+use rigel_device::engine::log::LogFile;
 use rigel_device::engine::null::Null;
 use rigel_device::engine::opened::Opened;
 use rigel_device::engine::sim::Sim;
@@ -11,12 +12,13 @@ use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{ENGINES, Engine, guard};
 use rigel_drive::Terms;
 use rigel_model::{
-    Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point,
-    Ratio, Slot, Stream, Until, WarmUp,
+    Cause, Completion, Coordinates, Kind, Layout, LifeCycle, Load, Mix, Nanos, Op, Outcome,
+    Pattern, Point, Ratio, Slot, Stream, Until, WarmUp,
 };
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 const BLOCK: u32 = 8192;
@@ -300,6 +302,7 @@ fn every_engine_completes_every_operation() {
         pattern: Pattern::Uniform,
         length: BLOCK,
         rank: None,
+        log: None,
     };
     let point = Point {
         coordinates: Coordinates::cell(7, 2),
@@ -353,6 +356,7 @@ fn every_engine_does_log_writes() {
         pattern: Pattern::Sequential { start: 0 },
         length: BLOCK,
         rank: None,
+        log: None,
     };
     let point = Point {
         coordinates: Coordinates::cell(2, 0),
@@ -369,9 +373,12 @@ fn every_engine_does_log_writes() {
         cue: None,
     };
     let without_file = engines(&file).into_iter().skip(3);
+    let place = Place::new("contract-logs");
+    let logs = LifeCycle::ALL.map(|life_cycle| Box::new(log_file(&place, life_cycle)) as _);
     for engine in file_engines(&[&file], WRITE)
         .into_iter()
         .chain(without_file)
+        .chain(logs)
     {
         let record = rigel_drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         let kinds: Vec<_> = record.streams[0]
@@ -381,6 +388,38 @@ fn every_engine_does_log_writes() {
             .collect();
         assert_eq!(kinds, [(Kind::Log, 50)], "{}", engine.name());
     }
+}
+
+fn log_file(place: &Place, life_cycle: LifeCycle) -> LogFile {
+    LogFile::new(&place.0, life_cycle).unwrap()
+}
+
+/// The file without a name that this process has open in a directory.
+fn open_in(place: &Place) -> std::fs::File {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let mut paths = open.map(|entry| entry.path());
+    let is_there =
+        |path: &PathBuf| std::fs::read_link(path).is_ok_and(|target| target.starts_with(&place.0));
+    std::fs::File::open(paths.find(is_there).expect("it is open")).unwrap()
+}
+
+#[test]
+fn a_commit_is_over_when_it_is_on_the_disk_whatever_the_state_of_the_logs_file() {
+    common::test(
+        "a_commit_is_over_when_it_is_on_the_disk_whatever_the_state_of_the_logs_file",
+        || {
+            for life_cycle in LifeCycle::ALL {
+                let place = Place::new(&format!("contract-log-{life_cycle}"));
+                let log = log_file(&place, life_cycle);
+                let file = open_in(&place);
+                for position in 0..20 {
+                    execute(&log, &[op(Kind::Log, position)]);
+                    assert_eq!(unwritten(&file)?, 0, "{life_cycle}: record {position}");
+                }
+            }
+            Ok(())
+        },
+    );
 }
 
 /// Number of pages of `file` in the page cache that are not on disk: dirty, or being written.

@@ -100,6 +100,7 @@ fn point() -> Point {
             objective: None,
             sql: None,
             rank: None,
+            log: None,
         }],
         warm_up: WarmUp::NONE,
         until: Until::Ops(10),

@@ -63,6 +63,7 @@ pub(crate) fn reads(
         pattern,
         length,
         rank: None,
+        log: None,
     };
     Point {
         coordinates: Coordinates::cell(depth, 0),

@@ -5,7 +5,6 @@ use crate::{
     AtLoad, Calibration, DemandAgainst, Estimate, Knee, KneeRange, LatencySummary, Limits,
     LogWrites, Mean, ObjectiveCheck, Plateau, Round, RoundEnd, RoundHost,
 };
-use rigel_model::Invocation;
 use rigel_model::examples::interval;
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::journal::Header;
@@ -17,6 +16,7 @@ use rigel_model::{
     BlockDevice, Bound, Bytes, Coordinates, Counters, Demand, DemandStream, Load, Moment, Nanos,
     Pattern, Ratio, Sample, ServerSample, SqlWork, Tables, Target, TargetFacts, VolumeMember,
 };
+use rigel_model::{Invocation, LifeCycle};
 use rigel_model::{Kind, Outcome};
 
 /// One load, with figures known to 1 %.
@@ -65,8 +65,19 @@ pub fn calibration() -> Calibration {
     calibration.writes = Some(at(16, 16 << 10, 40_000.0));
     calibration.log_writes = vec![LogWrites {
         bytes: 4096,
+        life_cycle: None,
         at: at(1, 4096, 1000.0),
     }];
+    let log_file = |life_cycle, writers, rate| LogWrites {
+        bytes: 4096,
+        life_cycle: Some(life_cycle),
+        at: at(writers, 4096, rate),
+    };
+    calibration.log_files = vec![
+        log_file(LifeCycle::Grow, 1, 500.0),
+        log_file(LifeCycle::Reused, 1, 1000.0),
+        log_file(LifeCycle::Reused, 16, 9000.0),
+    ];
     calibration.curve.knee = Some(Knee {
         load: 8.0,
         throughput: most,

@@ -2,7 +2,7 @@
 //!
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
-use super::{Error, MIB, Measure, Nanos, Objective, Ratio};
+use super::{Bytes, Error, LifeCycle, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
 use crate::usage;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,21 @@ pub enum ExpectedLoad {
     Depth(u32),
     /// This number of I/Os per second, due at random times.
     Rate(u64),
+    /// Log writes to a file of their own.
+    Log {
+        /// The state of the file.
+        life_cycle: LifeCycle,
+        /// Bytes of a log write.
+        bytes: u32,
+    },
+}
+
+impl ExpectedLoad {
+    /// Bytes of a log write where nothing else is said: those of a single commit.
+    pub const LOG_BYTES: u32 = 4096;
+
+    /// The greatest log write: a segment holds several.
+    const LOG_BYTES_MAX: u64 = 16 * MIB;
 }
 
 /// A condition that storage is expected to keep.
@@ -51,7 +66,7 @@ const MARGIN_MAX: f64 = 0.5;
 
 /// How expectations are written.
 const USAGE: &str = "write it as 'iops>=3000', 'mbps>=125', 'mibps>=125', 'p99<2ms@3000/s', 'p50<300us@depth:1', \
-                     'mean<1ms@3000/s', 'log p99<10ms' or 'no stall>1s', in quotes";
+                     'mean<1ms@3000/s', 'log p99<10ms', 'log p99<10ms@grow:2300' or 'no stall>1s', in quotes";
 
 /// The names that can be given, besides p50, p99 and so on.
 const NAMES: [&str; 8] = [
@@ -63,6 +78,11 @@ impl Expectation {
     /// sign of comparison, or is the name of a figure.
     pub fn is_meant(text: &str) -> bool {
         text.contains(['<', '>', '≤', '≥']) || NAMES.contains(&text)
+    }
+
+    /// True if it is about the writes of a log to a file of its own.
+    pub fn is_of_own_file(&self) -> bool {
+        matches!(self.load, Some(ExpectedLoad::Log { .. }))
     }
 
     /// The limit as a time; `None` if it is a rate.
@@ -77,10 +97,17 @@ impl Expectation {
     fn with_possible_load(self, text: &str) -> Result<Self, Error> {
         let wrong = |why: &str, hint: &str| Err(usage!("'{text}': {why}", hint));
         match (self.of, self.limit.0, self.load) {
-            (ExpectedOf::Log, _, Some(_)) => wrong(
+            (ExpectedOf::Log, _, Some(ExpectedLoad::Depth(_) | ExpectedLoad::Rate(_))) => wrong(
                 "log writes are one at a time, and have no other load",
-                "write it without @, such as 'log p99<10ms'",
+                "write it without @, such as 'log p99<10ms', or with the life cycle of the log's \
+                 file: @grow, @reserved, @sized or @reused",
             ),
+            (ExpectedOf::Reads | ExpectedOf::Throughput, _, Some(ExpectedLoad::Log { .. })) => {
+                wrong(
+                    "only log writes have a life cycle",
+                    "write 'log' before it, such as 'log p99<10ms@grow'",
+                )
+            }
             (ExpectedOf::Log, Measure::Rate(_) | Measure::Max(_), _) => wrong(
                 "of log writes, only response times can be expected",
                 "such as 'log p99<10ms' or 'log mean<2ms'",
@@ -116,6 +143,13 @@ impl fmt::Display for Expectation {
             None => Ok(()),
             Some(ExpectedLoad::Depth(depth)) => write!(f, "@depth:{depth}"),
             Some(ExpectedLoad::Rate(rate)) => write!(f, "@{rate}/s"),
+            Some(ExpectedLoad::Log { life_cycle, bytes }) => {
+                write!(f, "@{life_cycle}")?;
+                if bytes == ExpectedLoad::LOG_BYTES {
+                    return Ok(());
+                }
+                write!(f, ":{bytes}")
+            }
         }
     }
 }
@@ -242,6 +276,23 @@ fn margin_of(margin: &str, text: &str) -> Result<Ratio, Error> {
 }
 
 fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
+    let (state, size) = load.split_once(':').unwrap_or((load, ""));
+    if let Ok(life_cycle) = state.parse() {
+        let bytes = match size {
+            "" => Some(ExpectedLoad::LOG_BYTES),
+            size => size.parse().ok().and_then(|Bytes(bytes)| {
+                let bytes = Some(bytes).filter(|bytes| *bytes <= ExpectedLoad::LOG_BYTES_MAX);
+                bytes.and_then(|bytes| u32::try_from(bytes).ok())
+            }),
+        };
+        let bytes = bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+            usage!(
+                "'{text}': '{size}' is not the size of a log write",
+                "give bytes, up to 16MiB, such as @{state}:2300 or @{state}:8KiB"
+            )
+        })?;
+        return Ok(ExpectedLoad::Log { life_cycle, bytes });
+    }
     let depth = load.strip_prefix("depth:").map(|depth| {
         let depth = depth.parse::<u32>().ok();
         depth.filter(|depth| (1..=DEPTH_MAX).contains(depth))
@@ -255,7 +306,8 @@ fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
         (_, Some(Some(rate))) => Ok(ExpectedLoad::Rate(rate)),
         _ => Err(usage!(
             "'{text}': '@{load}' is not a load",
-            "write it as @depth:8, up to 4096, or as @3000/s, in whole I/Os per second"
+            "write it as @depth:8, up to 4096, or as @3000/s, in whole I/Os per second; log writes \
+             have @grow, @reserved, @sized or @reused, or @grow:2300 with their bytes"
         )),
     }
 }
@@ -280,6 +332,8 @@ mod tests {
             ("no stall>500ms@depth:1", "no stall>500ms@depth:1"),
             ("max<1s", "no stall>1s"),
             ("log p99<10ms", "log p99<10ms"),
+            ("log p99 < 10ms @ sized:2300", "log p99<10ms@sized:2300"),
+            ("log mean<2ms@reused:4KiB", "log mean<2ms@reused"),
         ] {
             let read = text.parse::<Expectation>();
             assert_eq!(read.unwrap().to_string(), shown, "{text}");
@@ -306,6 +360,9 @@ mod tests {
             ("p99<2ms±60%@depth:1", "is not a margin"),
             ("log p99<2ms@depth:1", "one at a time"),
             ("log iops>=100", "only response times"),
+            ("log p99<2ms@grow:0", "is not the size of a log write"),
+            ("log p99<2ms@grow:17MiB", "is not the size of a log write"),
+            ("p99<2ms@grow", "only log writes have a life cycle"),
             ("no stalls", "stalls"),
         ] {
             let refused = text.parse::<Expectation>().unwrap_err().to_string();
@@ -315,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|mibps|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|/s|\\PC){0,8}") {
+        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|mibps|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|grow|sized:|/s|\\PC){0,8}") {
             if let Ok(expectation) = text.parse::<Expectation>() {
                 prop_assert_eq!(expectation.to_string().parse::<Expectation>().unwrap(), expectation);
             }

@@ -17,6 +17,7 @@ pub mod files;
 mod finding;
 mod finding_name;
 mod invocation;
+mod log_file;
 mod moment;
 mod objective;
 mod op;
@@ -50,6 +51,7 @@ pub use fact::{
 pub use finding::{Finding, FindingWithCause, Severity, with_causes};
 pub use finding_name::{FindingKind, FindingName};
 pub use invocation::{Invocation, OrionFiles, RunOptions};
+pub use log_file::LifeCycle;
 pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};

@@ -1,6 +1,6 @@
 //! A data point: one or a few streams that run together for a limited time.
 
-use super::{Bytes, Kind, Nanos, Objective, Pattern, Ratio, SqlWork};
+use super::{Bytes, Kind, LifeCycle, Nanos, Objective, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -63,6 +63,12 @@ pub enum Coordinates {
     Log {
         /// Bytes of one append.
         bytes: u32,
+        /// The state of the log's own file; `None` if blocks of the volume are overwritten.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        life_cycle: Option<LifeCycle>,
+        /// Sessions that commit together.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        writers: u32,
     },
     /// The load of an earlier depth, measured again.
     Again {
@@ -197,6 +203,18 @@ fn is_none_offered(number: &u64) -> bool {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
 )]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -299,11 +317,8 @@ impl Coordinates {
             Self::Cell { small, .. } => small,
             Self::Precondition { pass: 1 } => 8,
             Self::Precondition { .. } => 32,
-            Self::Pass { .. }
-            | Self::Within { .. }
-            | Self::Stream
-            | Self::Log { .. }
-            | Self::Reread { .. } => 1,
+            Self::Pass { .. } | Self::Within { .. } | Self::Stream | Self::Reread { .. } => 1,
+            Self::Log { writers, .. } => writers,
             // Each of its streams has a limit of its own.
             Self::Multiple { .. } => 0,
         }
@@ -404,7 +419,16 @@ impl Coordinates {
             Self::Large { depth } => format!("large:{depth}"),
             Self::Stream => "stream".into(),
             Self::Write { depth } => format!("write:{depth}"),
-            Self::Log { bytes } => format!("log:{bytes}"),
+            Self::Log {
+                bytes,
+                life_cycle: None,
+                ..
+            } => format!("log:{bytes}"),
+            Self::Log {
+                bytes,
+                life_cycle: Some(life_cycle),
+                writers,
+            } => format!("log:{life_cycle}:{bytes}:{writers}"),
             Self::Again { .. } => "again".into(),
             Self::ClosingDepth { depth } => format!("closing_depth:{depth}"),
             Self::ClosingWrite { depth } => format!("closing_write:{depth}"),
@@ -543,7 +567,20 @@ impl std::fmt::Display for Coordinates {
             Self::Large { depth } => write!(f, "large reads, depth {depth}"),
             Self::Stream => write!(f, "one sequential stream"),
             Self::Write { depth } => write!(f, "writes, depth {depth}"),
-            Self::Log { bytes } => write!(f, "log writes of {}", Bytes(bytes.into())),
+            Self::Log {
+                bytes,
+                life_cycle,
+                writers,
+            } => {
+                write!(f, "log writes of {}", Bytes(bytes.into()))?;
+                if let Some(life_cycle) = life_cycle {
+                    write!(f, " to {}", life_cycle.about())?;
+                }
+                match writers {
+                    1 => Ok(()),
+                    _ => write!(f, ", {writers} writers"),
+                }
+            }
             Self::Again { depth } => write!(f, "depth {depth} again"),
             Self::ClosingDepth { depth } => write!(f, "closing measurement, depth {depth}"),
             Self::ClosingWrite { depth } => write!(f, "closing measurement, writes, depth {depth}"),
@@ -655,6 +692,9 @@ pub struct Stream {
     pub pattern: Pattern,
     /// Bytes of one operation; for a database, of one block.
     pub length: u32,
+    /// Its writes go to a log's own file in this state, and not to blocks of the volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LifeCycle>,
     /// What its response times must keep; `None` if the point is judged in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,

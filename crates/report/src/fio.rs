@@ -2,8 +2,8 @@
 
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{
-    Arrivals, EngineInfo, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target,
-    Until, drives_a_terminal, usage,
+    Arrivals, EngineInfo, Error, Kind, Layout, LifeCycle, Load, Nanos, Pattern, Point, Ratio,
+    Stream, Target, Until, drives_a_terminal, usage,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -230,6 +230,21 @@ fn positions(stream: &Stream, places: &Places) -> String {
 
 /// The option that makes fio's writes durable before they count, if ours are.
 fn durability(stream: &Stream, engine: &EngineInfo) -> String {
+    if let Some(life_cycle) = stream.log {
+        let begins = match life_cycle {
+            LifeCycle::Grow => "fallocate=none",
+            LifeCycle::Reserved => "fallocate=keep",
+            LifeCycle::Sized => "fallocate=native",
+            LifeCycle::Reused => "overwrite=1",
+        };
+        return format!(
+            "# to {about} of its own: remove it before and afterwards\n\
+             # Rigel measures pwrite and fdatasync together; fio reports the time of fdatasync \
+             separately, under \"sync\"\n\
+             filename=rigel-log.dat\nioengine=psync\ndirect=0\nsize=64m\n{begins}\nfdatasync=1\n",
+            about = life_cycle.about()
+        );
+    }
     let is_durable = stream.mix.kinds().contains(&Kind::Log);
     if is_durable {
         format!("{}sync=dsync\n", engine.fio.log_writes)
@@ -386,6 +401,7 @@ mod tests {
             pattern: pattern.parse().unwrap(),
             length: 8192,
             rank: None,
+            log: None,
         }
     }
 

@@ -42,6 +42,7 @@ fn point(depth: u32) -> Point {
         length: 8192,
         sql: None,
         rank: None,
+        log: None,
     };
     Point {
         coordinates: Coordinates::at_depth(depth),

@@ -89,7 +89,12 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Large { .. } => (5, 0),
         Coordinates::Stream => (6, 0),
         Coordinates::Write { .. } => (7, 0),
-        Coordinates::Log { bytes } => (8, u64::from(bytes)),
+        Coordinates::Log {
+            bytes, life_cycle, ..
+        } => {
+            let state = life_cycle.map_or(0, |life_cycle| 1 + life_cycle as u64);
+            (8, state << 32 | u64::from(bytes))
+        }
         Coordinates::Again { .. } => (9, 0),
         Coordinates::ClosingDepth { .. } => (30, 0),
         Coordinates::ClosingWrite { .. } => (32, 0),

@@ -114,6 +114,7 @@ impl SoakRequest {
                 length: self.length,
                 sql: self.sql.map(|terms| terms.work),
                 rank: None,
+                log: None,
             }],
             warm_up: WarmUp::NONE,
             until: match self.work {

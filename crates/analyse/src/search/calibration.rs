@@ -13,7 +13,7 @@ use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
 use rigel_model::record::PointRecord;
-use rigel_model::{Bound, Coordinates, Finding, FindingName, Ratio, Step};
+use rigel_model::{Bound, Coordinates, Finding, FindingName, LifeCycle, Ratio, Step};
 use rigel_stats::knee::Plateau;
 use rigel_stats::mean::{Interval, Limits};
 use serde::Serialize;
@@ -23,8 +23,29 @@ use serde::Serialize;
 pub struct LogWrites {
     /// Bytes of one append.
     pub bytes: u32,
+    /// The state of the log's own file; `None` if blocks of the volume are overwritten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub life_cycle: Option<LifeCycle>,
     /// The figures.
     pub at: AtLoad,
+}
+
+impl LogWrites {
+    /// The figures of a point of log writes; `None` if it is none, or nothing completed.
+    fn of(point: &PointSummary) -> Option<Self> {
+        let Coordinates::Log {
+            bytes, life_cycle, ..
+        } = point.coordinates
+        else {
+            return None;
+        };
+        let at = AtLoad::of(point, point.classes.first()?)?;
+        Some(Self {
+            bytes,
+            life_cycle,
+            at,
+        })
+    }
 }
 
 /// What the closing measurements of fixed length found.
@@ -68,6 +89,9 @@ pub struct Calibration {
     pub writes: Option<AtLoad>,
     /// Durable appends, one after the other, by size.
     pub log_writes: Vec<LogWrites>,
+    /// Durable appends to files of their own, by life cycle and number of writers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log_files: Vec<LogWrites>,
     /// The shape of the curve of random reads.
     pub curve: CurveShape,
     /// The closing measurements.
@@ -110,13 +134,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
     let curve = curve_shape(of(Step::Depth), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
-    let log_writes = points.iter().filter_map(|point| match point.coordinates {
-        Coordinates::Log { bytes } => Some(LogWrites {
-            bytes,
-            at: AtLoad::of(point, point.classes.first()?)?,
-        }),
-        _ => None,
-    });
+    let logs = points.iter().filter_map(LogWrites::of);
+    let (log_files, log_writes) = logs.partition(|log| log.life_cycle.is_some());
     let cache = CacheTest::of(records, &points);
     let low_load = at_load(shallow(Step::Depth));
     let closing = ClosingFigures::of(&points);
@@ -180,7 +199,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         sustained,
         write_low_load: at_load(shallow(Step::Write)),
         writes: missed_writes.map(|(_, closing)| closing).or(writes),
-        log_writes: log_writes.collect(),
+        log_writes,
+        log_files,
         curve,
         closing,
         variation,

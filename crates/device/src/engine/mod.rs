@@ -12,6 +12,7 @@ pub mod guard;
 pub mod inherited;
 pub mod layout;
 pub mod libaio;
+pub mod log;
 mod mounts;
 pub mod null;
 pub mod opened;

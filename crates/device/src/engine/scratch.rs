@@ -68,14 +68,7 @@ impl Scratch {
                 directory = directory.display()
             )
         })?;
-        // In a container every run may have the same PID: use the first name that is free.
-        let first = std::process::id();
-        let name =
-            (first..=u32::MAX).map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
-        let name = name
-            .into_iter()
-            .find(|name| !name.exists())
-            .unwrap_or_else(|| directory.join("rigel-scratch.dat"));
+        let name = free_name(directory);
         let mut made = Made::new(directory, &name, keep)?;
         fill(&made.file, bytes, &name, progress)?;
         guard::mark(&made.file);
@@ -125,16 +118,42 @@ impl Scratch {
     }
 }
 
+/// A name that no file has. In a container every run may have the same PID: the first that is free.
+pub(super) fn free_name(directory: &Path) -> PathBuf {
+    let numbers = std::process::id()..=u32::MAX;
+    let mut names = numbers.map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
+    names
+        .find(|name| !name.exists())
+        .unwrap_or_else(|| directory.join("rigel-scratch.dat"))
+}
+
+/// Refuses to write `bytes` of new files where too little space is free.
+pub(super) fn require_room(directory: &Path, bytes: Bytes) -> Result<(), Error> {
+    let free = free_space(directory)?;
+    if bytes.0 <= room(free) {
+        return Ok(());
+    }
+    Err(usage!(
+        "log files of {bytes} do not fit into {directory}: {free} are free, of which {room} may be \
+         used",
+        "free some space, or give a directory on a larger filesystem",
+        directory = directory.display(),
+        free = Bytes(free),
+        room = Bytes(room(free))
+    ))
+}
+
 /// The file itself; removes its name on drop unless it is kept.
 #[derive(Debug)]
-struct Made {
+pub(super) struct Made {
     file: File,
     /// The name to remove on drop.
     named: Option<PathBuf>,
 }
 
 impl Made {
-    fn new(directory: &Path, name: &Path, keep: bool) -> Result<Self, Error> {
+    /// Creates an empty file, without a name if the filesystem can; otherwise as `name`.
+    pub(super) fn new(directory: &Path, name: &Path, keep: bool) -> Result<Self, Error> {
         let owner_only = Mode::RUSR | Mode::WUSR;
         let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         if let Ok(file) = rustix::fs::open(directory, nameless, owner_only) {
@@ -156,6 +175,15 @@ impl Made {
             made.named = None;
         }
         Ok(made)
+    }
+
+    /// The file alone; `None` if it has a name.
+    pub(super) fn into_file(self) -> Option<File> {
+        if self.named.is_some() {
+            return None;
+        }
+        guard::mark(&self.file);
+        self.file.try_clone().ok()
     }
 
     /// Gives the filled file its name if it is kept.

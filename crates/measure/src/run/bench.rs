@@ -15,6 +15,7 @@ use rigel_database::Access;
 use rigel_device::bounded;
 use rigel_device::clock::{self, Clock};
 use rigel_device::engine::layout::VolumeMap;
+use rigel_device::engine::log::LogFile;
 use rigel_device::engine::null::Null;
 use rigel_device::engine::opened::{Identity, Opened};
 use rigel_device::engine::scratch::{self, Scratch};
@@ -27,11 +28,12 @@ use rigel_drive::{Cue, DetachedTerms, Live};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
-    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, PointLimits, Sample, Severity,
-    SqlWork, StallDetector, Stream, Target, TargetFacts, VolumeMember, usage,
+    Bytes, Error, Finding, FindingName, Host, Layout, LifeCycle, Nanos, Point, PointLimits, Sample,
+    Severity, SqlWork, StallDetector, Stream, Target, TargetFacts, VolumeMember, usage,
 };
 use samples::PointSamples;
 pub(super) use server::ServerCounters;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -208,6 +210,8 @@ pub type Listen<'a> = dyn FnMut(Event) + 'a;
 /// A prepared measurement: engine, target and points.
 pub struct Bench {
     pub(super) engine: Arc<dyn Engine>,
+    /// Engines of log writes to files of their own.
+    logs: BTreeMap<LifeCycle, Arc<dyn Engine>>,
     counted: CountedServers,
     observer: Observer,
     workers: usize,
@@ -365,8 +369,10 @@ impl Bench {
             }
         };
         refuse_too_many(&points, request, look.host.memory)?;
+        let logs = log_files(request.target, &points)?;
         let lengths = points
             .iter()
+            .filter(|point| life_cycle(point).is_none())
             .map(|point| rigel_drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths = lengths
             .max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>())
@@ -380,6 +386,7 @@ impl Bench {
         }
         Ok(Self {
             engine: engine.into(),
+            logs,
             counted: CountedServers::None,
             observer: Observer::new(devices),
             workers: request.workers,
@@ -436,6 +443,7 @@ impl Bench {
             limits: PointLimits::of(&points, usable, request.writes, true),
             points,
             engine,
+            logs: BTreeMap::new(),
             counted: counted.unwrap_or(CountedServers::None),
             observer: Observer::new(devices),
             workers: request.workers.max(cpus),
@@ -467,6 +475,7 @@ impl Bench {
             limits: PointLimits::of(&points, usable, request.writes, false),
             points,
             engine: engine.into(),
+            logs: BTreeMap::new(),
             counted: CountedServers::None,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
@@ -536,7 +545,10 @@ impl Bench {
             enough: Box::new(enough),
             cue: cue.cloned(),
         };
-        let driven = rigel_drive::detached(&self.engine, point, terms, watch);
+        // A model of a device has no filesystem: its log writes all cost the same.
+        let log = life_cycle(point).and_then(|life_cycle| self.logs.get(&life_cycle));
+        let engine = log.unwrap_or(&self.engine);
+        let driven = rigel_drive::detached(engine, point, terms, watch);
         if !bounded::left_behind().is_empty() {
             // Closing the scratch file may block as well.
             std::mem::forget(self.scratch.clone());
@@ -690,6 +702,34 @@ fn detached_scratch(
     Ok(scratch)
 }
 
+/// The life cycle of the log whose own file a point writes to; `None` if it has none.
+fn life_cycle(point: &Point) -> Option<LifeCycle> {
+    point.streams.iter().find_map(|stream| stream.log)
+}
+
+/// Makes the files of all logs that have their own.
+fn log_files(
+    target: &Target,
+    points: &[Point],
+) -> Result<BTreeMap<LifeCycle, Arc<dyn Engine>>, Error> {
+    let life_cycles: BTreeSet<LifeCycle> = points.iter().filter_map(life_cycle).collect();
+    let Some(first) = life_cycles.first() else {
+        return Ok(BTreeMap::new());
+    };
+    let Target::Scratch { directory, .. } = target else {
+        return Err(usage!(
+            "log writes to {about} need a directory, and '{target}' is none",
+            "give a directory on the storage, where the file of the log is made",
+            about = first.about()
+        ));
+    };
+    let make = |life_cycle| {
+        let file = LogFile::new(directory, life_cycle)?;
+        Ok((life_cycle, Arc::new(file) as Arc<dyn Engine>))
+    };
+    life_cycles.into_iter().map(make).collect()
+}
+
 /// Path and identity of a target.
 fn named(target: &Opened) -> (PathBuf, Identity) {
     (target.path().to_path_buf(), target.identity())
@@ -732,7 +772,8 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
 /// Refuses direct I/O of lengths that a member's device does not support: every such I/O would
 /// fail.
 fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Error> {
-    for stream in points.iter().flat_map(|point| &point.streams) {
+    let streams = points.iter().flat_map(|point| &point.streams);
+    for stream in streams.filter(|stream| stream.log.is_none()) {
         if let Some(member) = members
             .iter()
             .find(|member| !stream.length.is_multiple_of(member.alignment))

@@ -299,6 +299,7 @@ mod tests {
             pattern,
             length: 8192,
             rank: None,
+            log: None,
         }
     }
 

@@ -6,13 +6,17 @@ use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{Amount, Unit, bound_in_words, count, size, time};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
-use rigel_model::Step;
 use rigel_model::record::journal::Header;
+use rigel_model::{LifeCycle, Step};
+
+/// Writers of a group that the answer names.
+const TOGETHER: u32 = 16;
 
 pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusion {
     let answer: Vec<String> = [
         at_most(calibration),
         written(calibration),
+        committed(calibration),
         sustained(calibration),
         alone(calibration),
     ]
@@ -84,6 +88,31 @@ fn written(calibration: &Calibration) -> Option<String> {
     (!parts.is_empty()).then(|| format!("It does {}.", parts.join(", and ")))
 }
 
+/// Commits to a log of its own, if there was one: by how many sessions, and what a log costs that grows.
+fn committed(calibration: &Calibration) -> Option<String> {
+    let of = |life_cycle, writers: Option<u32>| {
+        let mut logs = calibration.log_files.iter().filter(move |log| {
+            log.life_cycle == Some(life_cycle) && writers.is_none_or(|one| log.at.depth == one)
+        });
+        logs.next()
+    };
+    let alone = of(LifeCycle::Reused, Some(1))?;
+    let rate = count(alone.at.iops.value);
+    let together = of(LifeCycle::Reused, Some(TOGETHER)).map_or_else(String::new, |group| {
+        format!(", {TOGETHER} together {}", count(group.at.iops.value))
+    });
+    // Of two that may be equal, none is called slower.
+    let grown = of(LifeCycle::Grow, Some(1)).and_then(|grown| {
+        let (low, high) = (grown.at.iops.interval?.high?, alone.at.iops.interval?.low);
+        let times = alone.at.iops.value / grown.at.iops.value;
+        (low < high).then(|| format!(" A log that grows is {times:.1} times slower."))
+    });
+    Some(format!(
+        "To a log that is reused, one session commits {rate} times a second{together}.{grown}",
+        grown = grown.unwrap_or_default()
+    ))
+}
+
 /// The rate of reads at random times that is served within the bound.
 fn sustained(calibration: &Calibration) -> Option<String> {
     let rate = match (calibration.sustained.rate, calibration.sustained.kept_rate) {
@@ -148,6 +177,20 @@ fn kept_none(found: &Calibration) -> Option<String> {
 mod tests {
     use super::*;
     use rigel_analyse::examples;
+
+    #[test]
+    fn commits_are_in_the_answer_and_a_log_that_grows_only_where_it_is_slower() {
+        let mut found = examples::calibration();
+        assert_eq!(
+            committed(&found).as_deref(),
+            Some(
+                "To a log that is reused, one session commits 1,000 times a second, 16 together \
+                 9,000. A log that grows is 2.0 times slower."
+            )
+        );
+        found.log_files[0].at.iops = found.log_files[1].at.iops;
+        assert!(!committed(&found).unwrap().contains("grows"));
+    }
 
     #[test]
     fn writes_that_were_measured_are_in_the_answer() {

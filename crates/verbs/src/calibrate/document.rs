@@ -2,9 +2,9 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
-use rigel_model::Step;
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
+use rigel_model::{LifeCycle, Step};
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section, Unit};
@@ -144,6 +144,7 @@ fn sections(run: &Run, calibration: &Calibration, findings: Section, sizes: &str
     sections.extend(distribution::section(&chosen(calibration, &records)));
     sections.extend(timeline::section(run, Units::of("IOPS")));
     sections.push(figures(calibration));
+    sections.extend(log_files(calibration));
     sections.push(points::section(run, &calibration.points, Units::of("IOPS")));
     sections.extend(points::coverage(&calibration.points, &run.header.findings));
     sections.push(setup::section(&run.header, sizes));
@@ -280,6 +281,34 @@ fn sustained(calibration: &Calibration) -> Vec<String> {
     });
     let root = sustained_sentence(&bound, sustained);
     root.into_iter().chain([open]).chain(closed).collect()
+}
+
+/// Log writes to files of their own, by the state of the file and the number of writers.
+fn log_files(found: &Calibration) -> Option<Section> {
+    let logs = &found.log_files;
+    let first = logs.first()?;
+    let table = TableOf::of("Commits", logs)
+        .text("the log is", |log| {
+            log.life_cycle.map_or("", LifeCycle::about)
+        })
+        .number("writers", |log| log.at.depth)
+        .count("commits/s", |log| log.at.iops.value)
+        .precision("± (95 %)", |log| log.at.iops)
+        .time("p50 (95 % interval)", |log| log.at.p50_us)
+        .time("p99 (95 % interval)", |log| log.at.p99_us);
+    let lead = format!(
+        "Each writes {} behind the record before, and waits for fdatasync; writers commit together, \
+         as sessions of a database do. A filesystem that must note a new size, or that a block is \
+         written now, does so before a commit is over. etcd's log has its size; those of Oracle, \
+         InnoDB and, with wal_recycle, PostgreSQL are reused.",
+        parts::size(first.bytes)
+    );
+    Some(parts::section(
+        "log-files",
+        "Log writes",
+        &lead,
+        vec![table.block()],
+    ))
 }
 
 /// All figures with their intervals: throughput, then latency.

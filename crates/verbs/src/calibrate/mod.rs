@@ -10,7 +10,7 @@ mod reread;
 
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
-pub use request::CalibrateRequest;
+pub use request::{CalibrateRequest, OwnLogs};
 use rigel_analyse::PointSummary;
 use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::subject::{Scope, Term};

@@ -9,7 +9,7 @@
 //! then. Writes come last, and only if the user asked for them.
 
 use super::precondition::{self, PASSES as PRECONDITIONING};
-use super::request::CalibrateRequest;
+use super::request::{CalibrateRequest, OwnLogs};
 use super::reread;
 use rigel_analyse::plan::ranks::{self, LoadOfEach};
 use rigel_analyse::plan::search::{
@@ -22,8 +22,8 @@ use rigel_analyse::{
     rate_expected, sustained, widen,
 };
 use rigel_model::{
-    Arrivals, Bound, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
-    Until, WarmUp,
+    Arrivals, Bound, Coordinates, ExpectedLoad, KIB, LifeCycle, Load, MIB, Mix, Nanos, Pattern,
+    Point, Ratio, Step, Stream, Until, WarmUp,
 };
 
 /// Maximum size of the part of the volume that is read twice to find a cache.
@@ -70,6 +70,9 @@ const WRITE_DEPTH_MAX: u32 = 64;
 
 /// Sizes of log writes: from a single commit to a group of many.
 const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
+
+/// Writers of a log that is reused, which commit together. Other logs have one writer.
+const WRITERS: [u32; 4] = [1, 4, 16, 64];
 
 /// The completed points, from which the next one is derived.
 struct DonePoints<'a> {
@@ -159,11 +162,13 @@ impl Plan for CalibrateRequest {
         ];
         let log = LOG_SIZES.map(log);
         let written = if self.writes { &log[..] } else { &[] };
+        let log_files: Vec<Coordinates> = self.log_files().collect();
         let before = PRECONDITIONING.map(|pass| Coordinates::Precondition { pass });
         let before = if self.precondition { &before[..] } else { &[] };
         deepest
             .iter()
             .chain(written)
+            .chain(&log_files)
             .chain(before)
             .map(|coordinates| self.point(*coordinates, usable, seed))
             .collect()
@@ -176,9 +181,10 @@ impl Plan for CalibrateRequest {
         const RATES_AND_CLOSING: usize = 8;
         let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
+        let log_files = self.log_files().count();
         let once =
             RATES_AND_CLOSING + reread::points_expected(self) + ranks::points_expected(self.ranks);
-        ((USUAL + writes) * visits + once).max(done + 1)
+        ((USUAL + writes + log_files) * visits + once).max(done + 1)
     }
 
     /// Usual time of a visit in seconds, warm-up included.
@@ -224,11 +230,30 @@ impl CalibrateRequest {
         num_disks: 1,
         depth_max: 256,
         writes: false,
+        own_logs: OwnLogs::None,
         precondition: false,
         suspect_below: None,
         bound_given: false,
         ranks: 0,
     };
+
+    /// Log writes to files of their own.
+    fn log_files(&self) -> impl Iterator<Item = Coordinates> {
+        let all = LifeCycle::ALL.into_iter();
+        let asked = all.filter(|_| !self.own_logs.is_none());
+        asked.flat_map(|life_cycle| {
+            let most = if life_cycle == LifeCycle::Reused {
+                WRITERS.len()
+            } else {
+                1
+            };
+            WRITERS[..most].iter().map(move |writers| Coordinates::Log {
+                bytes: ExpectedLoad::LOG_BYTES,
+                life_cycle: Some(life_cycle),
+                writers: *writers,
+            })
+        })
+    }
 
     /// The shortest closing measurement that shows more than the search.
     pub const CLOSING_LEAST: Nanos = Nanos::from_secs(5);
@@ -332,7 +357,11 @@ impl CalibrateRequest {
                 };
                 self.stream(Load::Closed { depth }, mix, Pattern::Uniform, self.block)
             }
-            Coordinates::Log { bytes } => {
+            Coordinates::Log {
+                bytes,
+                life_cycle,
+                writers,
+            } => {
                 let mix = Mix {
                     writes: Ratio::ONE,
                     durable: true,
@@ -341,11 +370,12 @@ impl CalibrateRequest {
                     objective: None,
                     sql: None,
                     name: SMALL.into(),
-                    load: Load::Closed { depth: 1 },
+                    load: Load::Closed { depth: writers },
                     mix,
                     pattern: Pattern::Sequential { start: 0 },
                     length: bytes,
                     rank: None,
+                    log: life_cycle,
                 }
             }
             other => random(
@@ -387,6 +417,7 @@ impl CalibrateRequest {
             pattern,
             length,
             rank: None,
+            log: None,
         }
     }
 
@@ -454,6 +485,8 @@ fn offered(rate_per_s: u64, in_flight_max: u32) -> Load {
 fn log(bytes: u64) -> Coordinates {
     Coordinates::Log {
         bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        life_cycle: None,
+        writers: 1,
     }
 }
 
@@ -819,9 +852,15 @@ impl<'a> DonePoints<'a> {
         precondition::next(self.request.precondition, self.points)
             .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX))
             .or_else(|| LOG_SIZES.into_iter().find_map(log))
+            .or_else(|| self.next_log_file())
             .or_else(|| self.next_visit(least, true))
             .or_else(|| self.next_extra_visit(true))
             .or_else(|| self.next_closing_write())
+    }
+
+    fn next_log_file(&self) -> Option<Coordinates> {
+        let mut all = self.request.log_files();
+        all.find_map(|coordinates| self.unless_done(coordinates))
     }
 
     fn next_closing_write(&self) -> Option<Coordinates> {

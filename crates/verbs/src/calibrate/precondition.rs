@@ -48,6 +48,7 @@ pub(super) fn point(pass: u32, sizes: [u32; 2], usable: u64, seed: u64) -> Point
         pattern,
         length,
         rank: None,
+        log: None,
     };
     Point {
         coordinates,

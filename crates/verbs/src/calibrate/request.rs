@@ -4,6 +4,24 @@ use rigel_analyse::plan::ranks::is_alone;
 use rigel_model::{Bound, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 
+/// Which log writes to files of their own a calibration measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OwnLogs {
+    /// None: there is no directory for the files.
+    #[default]
+    None,
+    /// A file in each state.
+    All,
+}
+
+impl OwnLogs {
+    /// True if there are none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 /// The options of `calibrate`. Kept in the journal's header, so that reports can be made again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrateRequest {
@@ -35,6 +53,9 @@ pub struct CalibrateRequest {
     pub depth_max: u32,
     /// True if random writes and log writes are measured too.
     pub writes: bool,
+    /// Log writes to files of their own.
+    #[serde(default, skip_serializing_if = "OwnLogs::is_none")]
+    pub own_logs: OwnLogs,
     /// True if the whole target is written before writes are measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub precondition: bool,

@@ -178,6 +178,7 @@ fn part(
         pattern: Pattern::Part { start, blocks },
         length: request.block,
         rank: None,
+        log: None,
     };
     Point {
         coordinates,

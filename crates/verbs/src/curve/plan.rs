@@ -279,6 +279,7 @@ impl CurveRequest {
             pattern,
             length: self.length,
             rank: None,
+            log: None,
         };
         let (stream, neighbours) = beside(stream, coordinates);
         let background = self.background.map(|background| Stream {
@@ -292,6 +293,7 @@ impl CurveRequest {
             pattern: Pattern::Uniform,
             length: background.length,
             rank: None,
+            log: None,
         });
         let shortest = Nanos(WINDOW.0 * WINDOWS_MIN).max(self.point_least);
         let in_one_piece = Until::Precise {

@@ -19,9 +19,6 @@ pub const DEPTH: u32 = 32;
 /// Outstanding large I/Os where throughput is expected at no depth.
 pub const LARGE_DEPTH: u32 = 8;
 
-/// Bytes of a log write: that of a single commit.
-pub const LOG_BYTES: u32 = 4096;
-
 /// Maximum number of I/Os in flight at an offered rate.
 const IN_FLIGHT_MAX: u32 = 512;
 
@@ -53,7 +50,16 @@ impl Plan for ExpectRequest {
     }
 
     fn sizes(&self) -> Vec<u32> {
-        let log = self.writes().then_some(LOG_BYTES);
+        // Log writes to files of their own need not fit into the volume.
+        let loads = self.loads().into_iter();
+        let log = loads.filter_map(|load| match load {
+            Coordinates::Log {
+                bytes,
+                life_cycle: None,
+                ..
+            } => Some(bytes),
+            _ => None,
+        });
         [self.block, self.large].into_iter().chain(log).collect()
     }
 
@@ -118,7 +124,16 @@ impl ExpectRequest {
             _ => usual,
         };
         Some(match (expectation.of, expectation.load) {
-            (ExpectedOf::Log, _) => Coordinates::Log { bytes: LOG_BYTES },
+            (ExpectedOf::Log, Some(ExpectedLoad::Log { life_cycle, bytes })) => Coordinates::Log {
+                bytes,
+                life_cycle: Some(life_cycle),
+                writers: 1,
+            },
+            (ExpectedOf::Log, _) => Coordinates::Log {
+                bytes: ExpectedLoad::LOG_BYTES,
+                life_cycle: None,
+                writers: 1,
+            },
             (ExpectedOf::Throughput, _) => Coordinates::Large {
                 depth: depth(LARGE_DEPTH),
             },
@@ -199,9 +214,13 @@ impl ExpectRequest {
             writes: Ratio::ONE,
             durable: true,
         };
+        let life_cycle = match coordinates {
+            Coordinates::Log { life_cycle, .. } => life_cycle,
+            _ => None,
+        };
         let (name, length, mix, pattern) = match coordinates {
             Coordinates::Large { .. } => (LARGE, self.large, Mix::READS, Pattern::Uniform),
-            Coordinates::Log { bytes } => (SMALL, bytes, log, Pattern::Sequential { start: 0 }),
+            Coordinates::Log { bytes, .. } => (SMALL, bytes, log, Pattern::Sequential { start: 0 }),
             _ => (SMALL, self.block, Mix::READS, Pattern::Uniform),
         };
         let load = match coordinates {
@@ -230,6 +249,7 @@ impl ExpectRequest {
                 pattern,
                 length,
                 rank: None,
+                log: life_cycle,
             }],
             warm_up: WARM_UP,
             until,

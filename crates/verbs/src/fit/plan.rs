@@ -340,6 +340,7 @@ impl FitRequest {
             objective: self.objective(offered.kind),
             sql: self.sessions.map(|sessions| sessions.terms.work),
             rank: None,
+            log: None,
         }
     }
 }

@@ -127,6 +127,7 @@ impl LayersRequest {
             length: self.block(),
             sql,
             rank: None,
+            log: None,
         };
         Point {
             coordinates,

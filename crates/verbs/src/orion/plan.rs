@@ -152,6 +152,7 @@ impl Plan for OrionRequest {
                 pattern: Pattern::Uniform,
                 length: self.size_large,
                 rank: None,
+                log: None,
             }],
             warm_up: WarmUp::NONE,
             until: Until::Ops(ops),
@@ -364,6 +365,7 @@ impl OrionRequest {
             pattern,
             length,
             rank: None,
+            log: None,
         };
         let mut streams = Vec::new();
         let (small, large) = cell.small_and_large();

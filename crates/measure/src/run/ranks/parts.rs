@@ -158,6 +158,7 @@ mod tests {
                 objective: None,
                 sql: None,
                 rank: None,
+                log: None,
             }],
             warm_up: WarmUp::NONE,
             until: Until::Elapsed(Nanos::from_secs(200)),

@@ -1,0 +1,335 @@
+//! Log writes to a file of their own, as databases make them: pwrite of a record behind the one before,
+//! and fdatasync.
+//!
+//! Input: a directory, and the life cycle of a log's file. Output: an engine that ignores positions. All
+//! sessions write to one log, and commit as a group: while one of them waits for fdatasync, the records of
+//! the others gather, and the next fdatasync is for all of them. The file begins anew with each point, and
+//! where a segment is full. It never has a name.
+
+use super::blocking::Blocking;
+use super::buffers::Buffers;
+use super::scratch::{self, Made};
+use super::{Engine, Session};
+use crate::clock::{self, Clock};
+use rigel_model::workload::content;
+use rigel_model::workload::rng::Rng;
+use rigel_model::{Bytes, Error, Fault, LifeCycle, MIB, Op, Outcome, failed, usage};
+use rustix::fs::FallocateFlags;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a log's file, where it begins anew: a segment of etcd; those of `PostgreSQL` have 16 MiB.
+pub const SEGMENT: u64 = 64 * MIB;
+
+/// Size of one write when a file is filled.
+const PIECE: usize = 1 << 20;
+
+/// A log, and the engine of its writers.
+#[derive(Debug)]
+pub struct LogFile {
+    file: File,
+    life_cycle: LifeCycle,
+    clock: Clock,
+    state: Mutex<LogState>,
+    /// A group is durable.
+    synced: Condvar,
+}
+
+/// What its writers share.
+#[derive(Debug, Default)]
+struct LogState {
+    /// Sessions that are open.
+    writers: usize,
+    /// Where the next record goes.
+    end: u64,
+    /// Records that were written.
+    written: u64,
+    /// Of these, the first so many are durable.
+    durable: u64,
+    /// A writer waits for fdatasync.
+    is_syncing: bool,
+}
+
+impl LogFile {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// There is too little space, no file can be made in the directory, or its filesystem does not know
+    /// the life cycle.
+    pub fn new(directory: &Path, life_cycle: LifeCycle) -> Result<Self, Error> {
+        scratch::require_room(directory, Bytes(SEGMENT))?;
+        let made = Made::new(directory, &scratch::free_name(directory), false)?;
+        let file = made.into_file().ok_or_else(|| {
+            usage!(
+                "{directory} is on a filesystem whose files must have a name",
+                "give a directory on a local filesystem",
+                directory = directory.display()
+            )
+        })?;
+        let prepared = match life_cycle {
+            LifeCycle::Reused => fill(&file),
+            other => begin(&file, other),
+        };
+        prepared.and_then(|()| file.sync_all()).map_err(|error| {
+            failed!(
+                "cannot make {about} in {directory}: {error}",
+                "its filesystem may not know it: try another life cycle, or another filesystem",
+                about = life_cycle.about(),
+                directory = directory.display()
+            )
+        })?;
+        Ok(Self {
+            file,
+            life_cycle,
+            clock: Clock::real(),
+            state: Mutex::default(),
+            synced: Condvar::new(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the group that is being made durable.
+    fn wait<'a>(&'a self, state: MutexGuard<'a, LogState>) -> MutexGuard<'a, LogState> {
+        let waited = self.synced.wait(state);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes all records durable that were written so far.
+    fn sync<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, LogState>,
+    ) -> std::io::Result<MutexGuard<'a, LogState>> {
+        state.is_syncing = true;
+        let group = state.written;
+        drop(state);
+        let result = self.file.sync_data();
+        let mut state = self.state();
+        state.is_syncing = false;
+        if result.is_ok() {
+            state.durable = state.durable.max(group);
+        }
+        self.synced.notify_all();
+        result.map(|()| state)
+    }
+
+    /// Appends a record and waits until it is durable. Returns its bytes.
+    fn append(&self, record: &[u8]) -> std::io::Result<usize> {
+        let mut state = self.state();
+        while state.end + record.len() as u64 > SEGMENT {
+            state = if state.is_syncing {
+                self.wait(state)
+            } else if state.durable < state.written {
+                self.sync(state)?
+            } else {
+                begin(&self.file, self.life_cycle)?;
+                state.end = 0;
+                state
+            };
+        }
+        let bytes = self.file.write_at(record, state.end)?;
+        state.end += bytes as u64;
+        state.written += 1;
+        let own = state.written;
+        while state.durable < own {
+            state = if state.is_syncing {
+                self.wait(state)
+            } else {
+                self.sync(state)?
+            };
+        }
+        Ok(bytes)
+    }
+}
+
+/// Makes a file that was used, or is new, as its life cycle begins.
+fn begin(file: &File, life_cycle: LifeCycle) -> std::io::Result<()> {
+    if life_cycle == LifeCycle::Reused {
+        return Ok(());
+    }
+    file.set_len(0)?;
+    match life_cycle {
+        LifeCycle::Reserved => {
+            rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, SEGMENT)?;
+        }
+        LifeCycle::Sized => {
+            // Where blocks cannot be reserved, databases set the size alone.
+            if rustix::fs::fallocate(file, FallocateFlags::empty(), 0, SEGMENT).is_err() {
+                file.set_len(SEGMENT)?;
+            }
+        }
+        LifeCycle::Grow | LifeCycle::Reused => {}
+    }
+    Ok(())
+}
+
+fn fill(file: &File) -> std::io::Result<()> {
+    let mut rng = Rng::new(clock::fresh_seed(), 0);
+    let mut piece = vec![0; PIECE];
+    for at in (0..SEGMENT).step_by(PIECE) {
+        content::fill(&mut piece, &mut rng);
+        file.write_all_at(&piece, at)?;
+    }
+    Ok(())
+}
+
+/// A session's part in a log.
+struct Writer<'a> {
+    log: &'a LogFile,
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        self.log.state().writers -= 1;
+    }
+}
+
+impl Engine for LogFile {
+    fn name(&self) -> &'static str {
+        "log"
+    }
+
+    fn about(&self) -> String {
+        let about = self.life_cycle.about();
+        format!("pwrite and fdatasync to {about}, one thread per writer")
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        1
+    }
+
+    fn usable(&self) -> u64 {
+        SEGMENT
+    }
+
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let mut state = self.state();
+        if state.writers == 0 {
+            begin(&self.file, self.life_cycle)
+                .and_then(|()| self.file.sync_all())
+                .map_err(|error| {
+                    failed!(
+                        "cannot begin the file of a log anew: {error}",
+                        "check the free space of the filesystem"
+                    )
+                })?;
+            state.end = 0;
+        }
+        state.writers += 1;
+        drop(state);
+        let writer = Writer { log: self };
+        let mut buffers = Buffers::new(lengths, true);
+        let execute = move |op: Op| -> Result<Outcome, Fault> {
+            let piece = buffers.take(0, op.kind, op.length);
+            let record = &buffers.piece(piece)[..op.length as usize];
+            let transferred = match writer.log.append(record) {
+                Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
+                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
+            Ok(Outcome::of_transfer(transferred, op.length))
+        };
+        Ok(Box::new(Blocking::new(self.clock.clone(), execute)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::temp_dir::TempDir;
+    use rigel_model::{Kind, Nanos};
+    use std::os::unix::fs::MetadataExt;
+    use std::sync::Barrier;
+
+    /// Writes so many records of 5,000 bytes by each of the writers.
+    fn write(log: &LogFile, records: u64, writers: u64) {
+        let all_are_open = Barrier::new(usize::try_from(writers).unwrap());
+        let write = || {
+            let mut session = log.open(&[5000]).unwrap();
+            all_are_open.wait();
+            let mut completed = Vec::new();
+            for position in 0..records {
+                let op = Op {
+                    position,
+                    length: 5000,
+                    kind: Kind::Log,
+                };
+                session.submit(0, op).unwrap();
+                session.reap(Nanos(0), &mut completed).unwrap();
+            }
+            assert!(completed.iter().all(|one| one.outcome == Outcome::Done));
+            assert_eq!(completed.len() as u64, records);
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..writers {
+                scope.spawn(write);
+            }
+        });
+    }
+
+    /// The size and the blocks of 512 bytes of the file before and after so many records.
+    fn written(life_cycle: LifeCycle, records: u64) -> [(u64, u64); 2] {
+        let place = TempDir::new(&format!("log-{life_cycle}-{records}"));
+        let log = LogFile::new(&place.0, life_cycle).unwrap();
+        assert_eq!(place.entries(), 0, "the file has a name");
+        let look = || {
+            let facts = log.file.metadata().unwrap();
+            (facts.len(), facts.blocks())
+        };
+        let before = look();
+        write(&log, records, 1);
+        [before, look()]
+    }
+
+    #[test]
+    fn a_file_is_as_its_life_cycle_says_before_and_after() {
+        let whole = SEGMENT / 512;
+        let [(size, blocks), (grown, _)] = written(LifeCycle::Grow, 3);
+        assert_eq!((size, grown), (0, 15_000));
+        // The mark of a file of Rigel's may have a block.
+        assert!(blocks < 64, "{blocks}");
+        let [(size, blocks), (grown, after)] = written(LifeCycle::Reserved, 3);
+        assert_eq!((size, grown), (0, 15_000));
+        assert!(blocks >= whole && after >= whole, "{blocks} {after}");
+        for life_cycle in [LifeCycle::Sized, LifeCycle::Reused] {
+            let [(size, blocks), (grown, _)] = written(life_cycle, 3);
+            assert_eq!((size, grown), (SEGMENT, SEGMENT));
+            assert!(blocks >= whole, "{blocks}");
+        }
+    }
+
+    #[test]
+    fn records_of_a_group_lie_behind_one_another_and_all_are_durable() {
+        let place = TempDir::new("log-group");
+        let log = LogFile::new(&place.0, LifeCycle::Grow).unwrap();
+        write(&log, 20, 8);
+        let state = log.state();
+        assert_eq!((state.written, state.durable, state.writers), (160, 160, 0));
+        assert_eq!(log.file.metadata().unwrap().len(), 160 * 5000);
+        let mut records = std::collections::HashSet::new();
+        for number in 0..160 {
+            let mut record = vec![0; 5000];
+            log.file.read_exact_at(&mut record, number * 5000).unwrap();
+            assert!(records.insert(record), "record {number} is there twice");
+        }
+    }
+
+    #[test]
+    fn a_full_segment_begins_anew() {
+        let place = TempDir::new("log-full");
+        let log = LogFile::new(&place.0, LifeCycle::Grow).unwrap();
+        let nearly = SEGMENT - 7000;
+        log.state().writers = 1;
+        log.state().end = nearly;
+        write(&log, 2, 1);
+        assert_eq!(log.state().end, 5000);
+        assert_eq!(log.file.metadata().unwrap().len(), 5000);
+    }
+}
