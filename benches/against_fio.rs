@@ -1,7 +1,7 @@
 //! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session,
 //! interleaved.
 //!
-//!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [truth] [--seconds 5]
+//!     cargo bench --bench against_fio -- [cpu] [disk] [log] [null] [memory] [truth] [--seconds 5]
 //! [--rounds 5]                                        [--size-gib 4] [--folder target/bench]
 //! [--rigel PROGRAM]
 //!
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-const PARTS: [&str; 5] = ["cpu", "disk", "null", "memory", "truth"];
+const PARTS: [&str; 6] = ["cpu", "disk", "log", "null", "memory", "truth"];
 /// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in
 /// fio's sources, which is in no package.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
             match part.as_str() {
                 "cpu" => cpu(&settings, &folder)?,
                 "disk" => disk(&settings, &folder)?,
+                "log" => log(&settings, &folder),
                 "null" => null(&settings, &folder),
                 "memory" => memory(&settings, &folder)?,
                 _ => truth::tables(&settings, &folder)?,
@@ -184,6 +185,55 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
     Ok(())
 }
 
+/// Commits of 4 KiB by one writer, to a log's file in each state.
+fn log(settings: &Settings, folder: &Folder) {
+    let mut contenders = Vec::new();
+    let states = [
+        ("grow", "--fallocate=none"),
+        ("reserved", "--fallocate=keep"),
+        ("sized", "--fallocate=native"),
+        ("reused", "--overwrite=1"),
+    ];
+    for (state, theirs) in states {
+        let seconds = settings.seconds;
+        let fio = format!(
+            "fio --name=bench --directory=. --size=64m --rw=write --bs=4k --ioengine=psync \
+             --fdatasync=1 {theirs} --time_based --runtime={seconds} --output-format=json"
+        );
+        let ours = format!(
+            "{program} curve . --log {state} --writers 1 --point-min {seconds}s --point-max \
+             {seconds}s --json",
+            program = settings.rigel.display()
+        );
+        let tools = [(Tool::FioLog, fio), (Tool::Rigel, ours)];
+        contenders.extend(tools.map(|(tool, line)| Contender::new(state, tool, &line, seconds)));
+    }
+    let medians = interleaved(settings, folder, &contenders);
+    heading(
+        settings,
+        "Log writes of 4 KiB by one writer; fio's times are those of fdatasync alone",
+    );
+    println!("| file | commits/s: fio | rigel | ÷ | p50 µs: fio | rigel | p99 µs: fio | rigel |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for (pair, states) in medians.chunks(2).zip(contenders.chunks(2)) {
+        let [theirs, ours] = [pair[0].as_ref(), pair[1].as_ref()];
+        let of =
+            |figures: Option<&Figures>, value: fn(&Figures) -> f64| shown(figures.map(value), 0);
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            states[0].name,
+            of(theirs, |figures| figures.iops),
+            of(ours, |figures| figures.iops),
+            ratio(ours, theirs, |figures| figures.iops),
+            of(theirs, |figures| figures.p50_us),
+            of(ours, |figures| figures.p50_us),
+            of(theirs, |figures| figures.p99_us),
+            of(ours, |figures| figures.p99_us),
+        );
+    }
+    commands(&contenders);
+}
+
 /// Time of the program itself per operation, without a target.
 fn null(settings: &Settings, folder: &Folder) {
     let nowhere = Path::new("null:");
@@ -297,6 +347,7 @@ struct Figures {
 #[derive(Clone, Copy)]
 enum Tool {
     Fio,
+    FioLog,
     Rigel,
     KernelTest,
 }
@@ -421,7 +472,8 @@ impl Contender {
             return Err(failed(format!("{status}\n{}", read(&complained).trim())));
         }
         let mut figures = match self.tool {
-            Tool::Fio => json_in(&read(&said)).and_then(|json| of_fio(&json)),
+            Tool::Fio => json_in(&read(&said)).and_then(|json| of_fio(&json, "read", "read")),
+            Tool::FioLog => json_in(&read(&said)).and_then(|json| of_fio(&json, "write", "sync")),
             Tool::Rigel => json_in(&read(&said)).and_then(|json| of_rigel(&json)),
             Tool::KernelTest => of_kernel_test(&read(&said), process_cpu, self.seconds),
         }
@@ -481,16 +533,18 @@ fn of_rigel(json: &Value) -> Option<Figures> {
     ))
 }
 
-fn of_fio(json: &Value) -> Option<Figures> {
+/// `counted` is the part of fio's report with the number of operations, `timed` that with their times.
+fn of_fio(json: &Value, counted: &str, timed: &str) -> Option<Figures> {
     let job = json.pointer("/jobs/0")?;
     let number = |path: &str| job.pointer(path).and_then(Value::as_f64);
     let cpu_share = (number("/usr_cpu")? + number("/sys_cpu")?) / 100.0;
-    let ios = number("/read/total_ios")?;
+    let ios = number(&format!("/{counted}/total_ios"))?;
     // Missing with gtod_reduce.
-    let percentile =
-        |name: &str| number(&format!("/read/lat_ns/percentile/{name}")).unwrap_or(f64::NAN) / 1e3;
+    let percentile = |name: &str| {
+        number(&format!("/{timed}/lat_ns/percentile/{name}")).unwrap_or(f64::NAN) / 1e3
+    };
     Some(Figures::new(
-        number("/read/iops")?,
+        number(&format!("/{counted}/iops"))?,
         cpu_share * number("/job_runtime")? * 1e3 / ios,
         percentile("50.000000"),
         percentile("99.000000"),

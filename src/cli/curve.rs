@@ -9,7 +9,10 @@ use super::{membership, page, ranges, ranks};
 use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
-use rigel_model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp, usage};
+use rigel_model::{
+    Arrivals, Bound, Bytes, Error, ExpectedLoad, KIB, LifeCycle, Mix, Nanos, Pattern, Ratio,
+    WarmUp, usage,
+};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
@@ -34,6 +37,23 @@ pub(super) struct CurveArgs {
     /// Closed loop: number of threads with one I/O at a time each, or of sessions of a database
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     sessions: Option<String>,
+    /// Commits to a log's own file, made in the directory, whose depths are writers that commit
+    /// together: grow, reserved, sized or reused
+    #[arg(
+        long,
+        value_name = "STATE",
+        conflicts_with_all = ["resume", "sessions", "mix", "pattern", "background", "neighbours"]
+    )]
+    log: Option<LifeCycle>,
+    /// Writers of --log, as --depth
+    #[arg(
+        long,
+        value_name = "RANGE",
+        group = "loads",
+        requires = "log",
+        conflicts_with = "resume"
+    )]
+    writers: Option<String>,
     /// Open loop: I/Os due per second, whatever the target does; 10%..120% is of the maximum,
     /// which is measured first
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
@@ -55,14 +75,9 @@ pub(super) struct CurveArgs {
     /// [default: read=100]
     #[arg(long, value_name = "MIX", conflicts_with = "resume")]
     mix: Option<String>,
-    /// Size of an I/O
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "8KiB",
-        conflicts_with = "resume"
-    )]
-    size: String,
+    /// Size of an I/O; with --log bytes of a commit, such as 2300 [default: 8KiB; of a commit 4KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    size: Option<Bytes>,
     /// Add large random reads to every point: large:2 keeps 2 of 1MiB outstanding, large:2@512k 2
     /// of 512KiB
     #[arg(long, value_name = "large:N[@SIZE]", conflicts_with = "resume")]
@@ -141,7 +156,11 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         } else {
             "auto"
         };
-        measuring::begin(&args.measuring, Box::new(args.request()?), engine)?
+        let mut measuring = args.measuring.clone();
+        if args.log.is_some() {
+            measuring.require_directory("--log", true)?;
+        }
+        measuring::begin(&measuring, Box::new(args.request()?), engine)?
     };
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
@@ -159,7 +178,8 @@ impl CurveArgs {
             ("--mix", self.mix.is_some(), "--update"),
             ("--background", self.background.is_some(), "--scan"),
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
-            ("--size", self.size != "8KiB", "the database's block"),
+            ("--size", self.size.is_some(), "the database's block"),
+            ("--log", self.log.is_some(), "--update"),
             (
                 "--neighbours",
                 self.neighbours.is_some(),
@@ -213,11 +233,36 @@ impl CurveArgs {
         Ok(Some(rate))
     }
 
+    /// Bytes of an I/O, or of a commit.
+    fn length(&self) -> Result<u32, Error> {
+        const USUAL: Bytes = Bytes(8 * KIB);
+        match (self.log, self.size) {
+            (None, size) => size_of_io("--size", size.unwrap_or(USUAL)),
+            (Some(_), None) => Ok(ExpectedLoad::LOG_BYTES),
+            (Some(_), Some(size)) => ExpectedLoad::log_bytes(size).ok_or_else(|| {
+                usage!(
+                    "--size {size} is not the size of a commit",
+                    "give bytes up to 16MiB, such as 2300 or 8KiB"
+                )
+            }),
+        }
+    }
+
     fn request(&self) -> Result<CurveRequest, Error> {
-        let loads = match (&self.depth, &self.sessions, &self.rate) {
-            (_, Some(sessions), _) => ranges::depths("--sessions", sessions)?,
-            (.., Some(rate)) => ranges::rates(rate)?,
-            (depth, ..) => ranges::depths("--depth", depth.as_deref().unwrap_or("1..64"))?,
+        let given = [
+            ("--sessions", &self.sessions),
+            ("--writers", &self.writers),
+            ("--depth", &self.depth),
+        ];
+        let given = given
+            .into_iter()
+            .find_map(|(option, range)| Some((option, range.as_deref()?)));
+        let loads = match (&self.rate, given) {
+            (Some(rate), _) => ranges::rates(rate)?,
+            (None, given) => {
+                let (option, range) = given.unwrap_or(("--depth", "1..64"));
+                ranges::depths(option, range)?
+            }
         };
         let precision: Ratio = self.precision.parse()?;
         refuse_imprecise(precision)?;
@@ -234,9 +279,17 @@ impl CurveArgs {
                 _ => Arrivals::Poisson,
             },
             in_flight_max: self.in_flight.unwrap_or(256),
-            length: size_of_io("--size", self.size.parse::<Bytes>()?)?,
-            mix: self.mix.as_deref().map_or(Ok(Mix::READS), ranges::mix)?,
-            pattern: self.pattern.parse::<Pattern>()?,
+            length: self.length()?,
+            mix: match (&self.mix, self.log) {
+                (Some(mix), _) => ranges::mix(mix)?,
+                (None, Some(_)) => Mix::LOG,
+                (None, None) => Mix::READS,
+            },
+            pattern: match self.log {
+                Some(_) => Pattern::Sequential { start: 0 },
+                None => self.pattern.parse()?,
+            },
+            log: self.log,
             background: self
                 .background
                 .as_deref()

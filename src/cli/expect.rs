@@ -5,9 +5,7 @@ use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::{output, page, ranks};
 use clap::Args;
-use rigel_model::{
-    Bytes, Error, Expectation, ExpectedOf, KIB, MIB, Nanos, Ratio, failed, files, usage,
-};
+use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, failed, files, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{ExpectRequest, ExpectResult, Expected, Profile, ProfileUsed};
 use std::ffi::{OsStr, OsString};
@@ -26,9 +24,6 @@ const LIST: &str = "list";
 
 /// Size of an I/O where neither the user nor a profile says it.
 const SIZE_USUAL: Bytes = Bytes(8 * KIB);
-
-/// Size of the scratch file where only the files of logs are measured.
-const SCRATCH_LEAST: Bytes = Bytes(64 * MIB);
 
 /// Most expectations of one run: each has its part of the error.
 const LINES_MAX: usize = 100;
@@ -101,23 +96,9 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
         ..args.measuring.clone()
     };
     let expectations = &expected.expectations;
-    let is_directory = matches!(&measuring.targets[..], [one] if Path::new(one).is_dir());
-    let own = expectations.iter().find(|one| one.is_of_own_file());
-    let other = measuring.targets.iter().find(|one| Path::new(one).exists());
-    if let (Some(own), Some(other), false) = (own, other, is_directory) {
-        return Err(usage!(
-            "'{own}' needs a directory, in which the file of the log is made, and '{target}' is none",
-            "give a directory on that storage; 'log p99<10ms', without @, overwrites blocks of a file \
-             or device",
-            target = other.display()
-        ));
-    }
-    if is_directory
-        && !expectations.is_empty()
-        && expectations.iter().all(Expectation::is_of_own_file)
-    {
-        // Nothing else is measured: the file of the volume only stands for it.
-        measuring.scratch_size.get_or_insert(SCRATCH_LEAST);
+    if let Some(own) = expectations.iter().find(|one| one.is_of_own_file()) {
+        let is_all = expectations.iter().all(Expectation::is_of_own_file);
+        measuring.require_directory(&format!("'{own}'"), is_all)?;
     }
     let mut job = if let Some(run) = &measuring.outcome.resume {
         if let Some(first) = expected.expectations.first() {

@@ -410,6 +410,7 @@ impl ShapeArgs {
             mix: Mix::READS,
             pattern: Pattern::Uniform,
             background: None,
+            log: None,
             bound: self.max_latency,
             precision: self.precision,
             point_least: Nanos(0),

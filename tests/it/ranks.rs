@@ -165,6 +165,7 @@ fn curve(depth: u32) -> CurveRequest {
         mix: Mix::READS,
         pattern: Pattern::Uniform,
         background: None,
+        log: None,
         bound: None,
         precision: Ratio::from_percent(2.0).unwrap(),
         point_least: Nanos::from_secs(5),

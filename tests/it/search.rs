@@ -92,6 +92,7 @@ fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
         mix: Mix::READS,
         pattern: Pattern::Uniform,
         background: None,
+        log: None,
         bound: None,
         precision: Ratio::from_percent(2.0).unwrap(),
         point_least: Nanos(0),

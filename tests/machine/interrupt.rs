@@ -454,3 +454,47 @@ fn a_complete_run_is_complete_without_its_scratch_file() {
         "{said}"
     );
 }
+
+/// Writers that commit together do so to a file without a name, and the run goes on with another one.
+#[test]
+fn an_interrupted_curve_of_commits_is_resumed_and_leaves_no_file() {
+    let (place, output) = in_time("the curve was cut short", |factor| {
+        let place = Place::new(&format!("interrupt-log-{factor}"));
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        let time = format!("{factor}s");
+        let line = format!(
+            "curve storage --log grow --size 2300 --writers 1,4 --point-min {time} --point-max {time} \
+             --no-progress --out run"
+        );
+        let mut command = rigel(&place, &line);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let path = place.0.join("run/journal.jsonl");
+        let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
+        wait_until("the first visit is done", || lines() >= 2);
+        signal(&child, "INT");
+        let output = child.wait_with_output().unwrap();
+        (output.status.code() == Some(1)).then_some((place, output))
+    });
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("rigel curve --resume run"), "{said}");
+    assert_eq!(entries(&place.0.join("storage")), Vec::<PathBuf>::new());
+    let resumed = rigel(&place, "curve --resume run --json --no-progress")
+        .output()
+        .unwrap();
+    assert!(resumed.status.success(), "{resumed:?}");
+    let document: serde_json::Value = serde_json::from_slice(&resumed.stdout).unwrap();
+    assert_eq!(document["curve"]["log"], "grow");
+    let points = document["points"].as_array().unwrap();
+    let outstanding = points.iter().map(|point| point["depth"].as_u64());
+    assert_eq!(outstanding.collect::<Vec<_>>(), [Some(1), Some(4)]);
+    for point in points {
+        let class = &point["classes"][0];
+        assert_eq!(class["writes"], class["done"], "{class}");
+        assert!(class["done"].as_u64().unwrap() > 0, "{class}");
+    }
+    assert_eq!(entries(&place.0.join("storage")), Vec::<PathBuf>::new());
+}

@@ -75,6 +75,7 @@ pub fn calibration() -> Calibration {
     };
     calibration.log_files = vec![
         log_file(LifeCycle::Grow, 1, 500.0),
+        log_file(LifeCycle::Sized, 1, 600.0),
         log_file(LifeCycle::Reused, 1, 1000.0),
         log_file(LifeCycle::Reused, 16, 9000.0),
     ];

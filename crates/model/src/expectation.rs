@@ -40,8 +40,11 @@ impl ExpectedLoad {
     /// Bytes of a log write where nothing else is said: those of a single commit.
     pub const LOG_BYTES: u32 = 4096;
 
-    /// The greatest log write: a segment holds several.
-    const LOG_BYTES_MAX: u64 = 16 * MIB;
+    /// The size as that of a log write, if it can be one: a segment holds several.
+    pub fn log_bytes(Bytes(bytes): Bytes) -> Option<u32> {
+        let is_one = (1..=16 * MIB).contains(&bytes);
+        u32::try_from(bytes).ok().filter(|_| is_one)
+    }
 }
 
 /// A condition that storage is expected to keep.
@@ -280,12 +283,9 @@ fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
     if let Ok(life_cycle) = state.parse() {
         let bytes = match size {
             "" => Some(ExpectedLoad::LOG_BYTES),
-            size => size.parse().ok().and_then(|Bytes(bytes)| {
-                let bytes = Some(bytes).filter(|bytes| *bytes <= ExpectedLoad::LOG_BYTES_MAX);
-                bytes.and_then(|bytes| u32::try_from(bytes).ok())
-            }),
+            size => size.parse().ok().and_then(ExpectedLoad::log_bytes),
         };
-        let bytes = bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+        let bytes = bytes.ok_or_else(|| {
             usage!(
                 "'{text}': '{size}' is not the size of a log write",
                 "give bytes, up to 16MiB, such as @{state}:2300 or @{state}:8KiB"

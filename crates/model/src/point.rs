@@ -774,6 +774,12 @@ impl Mix {
         durable: false,
     };
 
+    /// Log writes only.
+    pub const LOG: Mix = Mix {
+        writes: Ratio::ONE,
+        durable: true,
+    };
+
     /// The kinds that can occur in this mix.
     pub fn kinds(self) -> &'static [Kind] {
         match (self.writes, self.durable) {

@@ -6,9 +6,9 @@ use crate::cli::target::{self, GivenTargets};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use rigel_device::engine::{AUTO, ENGINES};
-use rigel_model::{Bytes, Error, Nanos, Target};
+use rigel_model::{Bytes, Error, MIB, Nanos, Target, usage};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Time for rank 0 to read the journal of a run that is resumed, or the files of a demand.
 pub(in crate::cli) const SHARED: Nanos = Nanos::from_secs(600);
@@ -62,7 +62,45 @@ impl MeasuringArgs {
     pub(in crate::cli) fn enter(&self) -> Result<(), Error> {
         self.outcome.ranks.joining.enter(!self.destroy.is_empty())
     }
+
+    /// Refuses files and devices for what needs a directory, in which the file of a log is made. Where
+    /// nothing else is measured, the scratch file only stands for a volume, and is small.
+    pub(in crate::cli) fn require_directory(
+        &mut self,
+        what: &str,
+        is_all: bool,
+    ) -> Result<(), Error> {
+        let is_directory = matches!(&self.targets[..], [one] if Path::new(one).is_dir());
+        if is_directory && is_all {
+            self.scratch_size.get_or_insert(SCRATCH_LEAST);
+            // These are what the writers of a log do.
+            self.buffered = true;
+            let engine = self.engine.get_or_insert_with(|| LOG_ENGINE.into());
+            if engine != LOG_ENGINE {
+                return Err(usage!(
+                    "{what} is measured by {LOG_ENGINE}, and --engine {engine} is given",
+                    "omit it: the writers of a log wait for pwrite and fdatasync"
+                ));
+            }
+        }
+        let other = self.targets.iter().find(|one| Path::new(one).exists());
+        match other.filter(|_| !is_directory) {
+            None => Ok(()),
+            Some(other) => Err(usage!(
+                "{what} needs a directory, in which the file of the log is made, and '{target}' is none",
+                "give a directory on that storage; 'log p99<10ms', and curve --mix log=100, overwrite \
+                 blocks of a file or device",
+                target = other.display()
+            )),
+        }
+    }
 }
+
+/// Size of the scratch file where only the files of logs are measured.
+const SCRATCH_LEAST: Bytes = Bytes(64 * MIB);
+
+/// The engine of log writes to files of their own.
+const LOG_ENGINE: &str = "psync";
 
 /// What the options name as the target.
 ///

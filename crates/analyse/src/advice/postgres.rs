@@ -6,6 +6,7 @@ use super::product::Product;
 use super::setting::{Advice, Ground, Opinion, other_block, size, unsteady_or_unknown, whole};
 use crate::figures::quantity::{count, percent, time};
 use crate::{AtLoad, Estimate, Limits};
+use rigel_model::LifeCycle;
 use std::cmp::Ordering;
 
 /// `BLCKSZ` of nearly every build.
@@ -34,15 +35,18 @@ const WORKERS_EACH_CPUS: u32 = 4;
 const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
 const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
 
+const LOG: &str = "PostgreSQL documentation, 19.5 Write Ahead Log";
+
 /// All settings for `PostgreSQL`.
 pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
-    vec![
+    let measured = [
         random_page_cost(ground),
         concurrency(ground, "effective_io_concurrency"),
         concurrency(ground, "maintenance_io_concurrency"),
         io_workers(ground),
         io_combine_limit(ground),
-    ]
+    ];
+    measured.into_iter().chain(wal_init_zero(ground)).collect()
 }
 
 /// The statements that change something.
@@ -534,6 +538,43 @@ fn io_workers(ground: &Ground) -> Advice {
         }
     };
     advice.decided(decision, true, |value| statement("io_workers", value))
+}
+
+/// Not to fill new files of the log before they are used, if commits to a file that was written before are
+/// certainly slower than to one that was not; `None` otherwise: the default is as good.
+fn wal_init_zero(ground: &Ground) -> Option<Advice> {
+    let commits = |life_cycle| {
+        let mut logs = ground.found.log_files.iter();
+        let log = logs.find(|log| log.life_cycle == Some(life_cycle) && log.at.depth == 1);
+        log.map(|log| log.at)
+    };
+    let (written, unwritten) = (commits(LifeCycle::Reused)?, commits(LifeCycle::Sized)?);
+    let gain = written.iops.over(unwritten.iops);
+    gain.interval
+        .and_then(Limits::both)
+        .filter(|known| known.high < 1.0)?;
+    let advice = Advice {
+        value: Some("off".into()),
+        estimate: Some(gain),
+        derivation: format!(
+            "{} commits per second to a file that was written before, {} to one that was not: {:.2} \
+             times as many",
+            count(written.iops.value),
+            count(unwritten.iops.value),
+            gain.value
+        ),
+        misleads:
+            "it is about new files; with wal_recycle, most are old ones. Filesystems that copy \
+                   on write need neither"
+                .into(),
+        warnings: unsteady_or_unknown(&[Some(written), Some(unwritten)]),
+        ..ground.blank(Product::Postgres, "wal_init_zero", LOG)
+    };
+    let decision = Decision::set(
+        "off",
+        "commits to a file that was filled are certainly slower here",
+    );
+    Some(advice.decided(decision, false, |value| statement("wal_init_zero", value)))
 }
 
 /// Decides on workers if the default is fewer than the storage needs: each takes CPU, so that at most

@@ -59,7 +59,7 @@ impl ActsOn {
             }
             "innodb_write_io_threads" | "write_iops" | "wrandiops" => Self::Streams(&[PageWrites]),
             "write_bandwidth" | "wbps" => Self::Streams(&[PageWrites, DirectWrites]),
-            "wseqiops" => Self::Streams(&[LogWrites]),
+            "wseqiops" | "wal_init_zero" => Self::Streams(&[LogWrites]),
             "effective_io_concurrency"
             | "io_workers"
             | "SREADTIM"

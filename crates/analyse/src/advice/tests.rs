@@ -4,7 +4,7 @@ use super::setting::*;
 use super::*;
 use crate::examples::{at, calibration as example, header};
 use crate::{Estimate, KneeRange, Limits, calibration};
-use rigel_model::{Bound, Bytes, Ratio, Target};
+use rigel_model::{Bound, Bytes, LifeCycle, Ratio, Target};
 use std::path::PathBuf;
 
 /// A number without an error, as an estimate.
@@ -193,6 +193,26 @@ fn concurrency_is_the_depth_at_the_knee_within_the_servers_limits() {
             .iter()
             .all(|name| setting(&found, Product::Postgres, name).value.is_none())
     );
+}
+
+#[test]
+fn files_of_a_log_are_filled_unless_that_is_certainly_slower() {
+    let mut found = example();
+    let of = |found: &Calibration| {
+        let mut all = settings(found, Product::Postgres).into_iter();
+        all.find(|one| one.setting == "wal_init_zero")
+    };
+    assert_eq!(of(&found), None, "it is faster");
+    let mut unwritten = |rate: f64| {
+        for log in &mut found.log_files {
+            let is_unwritten = log.life_cycle == Some(LifeCycle::Sized);
+            log.at.iops = exact(if is_unwritten { rate } else { 300.0 });
+        }
+        of(&found)
+    };
+    assert_eq!(unwritten(300.0), None, "no difference is certain");
+    let plain = unwritten(900.0).unwrap();
+    assert!(plain.statement.unwrap().contains("wal_init_zero = off"));
 }
 
 #[test]
@@ -488,6 +508,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
     let mut found = example();
     found.writes = None;
     found.log_writes.clear();
+    found.log_files.clear();
     for section in advise(&found, &header(), &Product::ALL, AdviceTerms::default()) {
         for setting in &section.settings {
             let needs = setting.setting.starts_with('w')

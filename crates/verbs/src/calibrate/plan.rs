@@ -361,23 +361,17 @@ impl CalibrateRequest {
                 bytes,
                 life_cycle,
                 writers,
-            } => {
-                let mix = Mix {
-                    writes: Ratio::ONE,
-                    durable: true,
-                };
-                Stream {
-                    objective: None,
-                    sql: None,
-                    name: SMALL.into(),
-                    load: Load::Closed { depth: writers },
-                    mix,
-                    pattern: Pattern::Sequential { start: 0 },
-                    length: bytes,
-                    rank: None,
-                    log: life_cycle,
-                }
-            }
+            } => Stream {
+                objective: None,
+                sql: None,
+                name: SMALL.into(),
+                load: Load::Closed { depth: writers },
+                mix: Mix::LOG,
+                pattern: Pattern::Sequential { start: 0 },
+                length: bytes,
+                rank: None,
+                log: life_cycle,
+            },
             other => random(
                 Load::Closed {
                     depth: other.outstanding(),

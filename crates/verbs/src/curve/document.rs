@@ -1,7 +1,7 @@
 //! The report of a latency-throughput curve.
 
 use super::request::CurveRequest;
-use super::result::{CurveResult, Naming};
+use super::result::CurveResult;
 use rigel_analyse::{AtLoad, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -48,6 +48,10 @@ pub(super) fn workload(run: &Run) -> String {
 fn of_request(request: &CurveRequest) -> String {
     if let Some(terms) = &request.sql {
         return terms.work.to_string();
+    }
+    if let Some(log) = request.log {
+        let size = parts::size(request.length);
+        return format!("commits of {size} to {}", log.about());
     }
     let writes = if request.mix.durable {
         "durable writes"
@@ -179,7 +183,7 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
 }
 
 fn sections(run: &Run, result: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
-    let units = Units::of(Naming::RAW.rate);
+    let units = Units::of(result.naming().rate);
     let mut sections = vec![drawn(run, result), findings];
     sections.extend(distribution::section(&chosen(result, &run.joined())));
     sections.extend(timeline::section(run, units));

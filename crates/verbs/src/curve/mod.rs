@@ -30,7 +30,11 @@ impl Verb for CurveRequest {
     }
 
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
-        Box::new(result::curve(&run.joined(), self.bound, self.precision))
+        let found = result::curve(&run.joined(), self.bound, self.precision);
+        Box::new(CurveResult {
+            log: self.log,
+            ..found
+        })
     }
 
     fn terms(&self, _: &Header) -> Vec<Term> {
@@ -44,10 +48,14 @@ impl Verb for CurveRequest {
                 )
             },
         );
+        let log = self
+            .log
+            .map(|log| Term::deciding(Scope::All, "file of the log", &log));
         let ends = |terms: SqlTerms| Term::known("ends by", &format!("{:?}", terms.stop));
         std::iter::once(Term::size(Scope::Small, self.length))
             .chain(Term::work_of(self.sql, self.mix, self.pattern))
             .chain(self.sql.map(ends))
+            .chain(log)
             .chain([
                 Term::deciding(Scope::All, "load beside", &beside),
                 Term::known("longest point", &self.point_most),

@@ -14,7 +14,7 @@ use rigel_analyse::plan::visits::Visits;
 use rigel_analyse::plan::{SqlStop, SqlTerms, least_common_multiple};
 use rigel_analyse::{PointSummary, widen};
 use rigel_model::{
-    Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until,
+    Bound, Coordinates, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until,
 };
 
 /// What all loads are measured for together, at least: few loads are precise within seconds, and have
@@ -43,7 +43,7 @@ impl Plan for CurveRequest {
 
     fn sizes(&self) -> Vec<u32> {
         let beside = self.background.map(|background| background.length);
-        [self.length].into_iter().chain(beside).collect()
+        [self.volume_length()].into_iter().chain(beside).collect()
     }
 
     /// The next point after those in `done`; `None` if all are done.
@@ -121,7 +121,7 @@ impl Plan for CurveRequest {
         let beside = self
             .background
             .map_or(1, |background| u64::from(background.length));
-        least_common_multiple(self.length.into(), beside)
+        least_common_multiple(self.volume_length().into(), beside)
     }
 
     /// Bytes of the largest I/O.
@@ -222,6 +222,11 @@ impl CurveRequest {
         }
     }
 
+    /// Bytes of an I/O of the volume: a log's own file takes records of any length.
+    fn volume_length(&self) -> u32 {
+        self.log.map_or(self.length, |_| ExpectedLoad::LOG_BYTES)
+    }
+
     fn depth(&self, depth: u32) -> Coordinates {
         match self.sql {
             Some(_) => Coordinates::Sessions { sessions: depth },
@@ -279,7 +284,7 @@ impl CurveRequest {
             pattern,
             length: self.length,
             rank: None,
-            log: None,
+            log: self.log,
         };
         let (stream, neighbours) = beside(stream, coordinates);
         let background = self.background.map(|background| Stream {
@@ -384,6 +389,7 @@ pub(crate) mod tests {
             length: 8192,
             mix: Mix::READS,
             pattern: Pattern::Uniform,
+            log: None,
             background: None,
             bound: None,
             precision: Ratio::of(2, 100),

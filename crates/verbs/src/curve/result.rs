@@ -13,12 +13,15 @@ use rigel_analyse::search::run_checks::{self, CacheTest};
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
 use rigel_analyse::search::sustained::{Sustained, open_to_stalls, sustained};
 use rigel_model::record::PointRecord;
-use rigel_model::{ActiveRanks, Bound, Finding, Ratio, Step};
+use rigel_model::{ActiveRanks, Bound, Finding, LifeCycle, Ratio, Step};
 use serde::Serialize;
 
 /// The results of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CurveResult {
+    /// The state of the log's own file, if its writers were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LifeCycle>,
     /// The latency bound of the run, such as `2ms@p99`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
@@ -57,6 +60,8 @@ impl CurveResult {
     pub fn naming(&self) -> Naming {
         if self.points.iter().any(|point| point.sql.is_some()) {
             Naming::SESSIONS
+        } else if self.log.is_some() {
+            Naming::COMMITS
         } else {
             Naming::RAW
         }
@@ -80,6 +85,12 @@ impl Naming {
         rate: "IOPS",
         one: "I/Os",
         place: "outstanding",
+    };
+    /// Names for the writers of a log.
+    pub const COMMITS: Naming = Naming {
+        rate: "commits/s",
+        one: "commits",
+        place: "writers",
     };
     /// Names for database sessions, where an operation is a statement over a work unit.
     pub const SESSIONS: Naming = Naming {
@@ -125,6 +136,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     let maximum = at_knee.or_else(|| at_load(greatest));
     let sustained = sustained(&points).at_most(maximum, &shape);
     CurveResult {
+        log: None,
         bound: bound.map(|bound| bound.to_string()),
         maximum,
         scheduling_delay: points

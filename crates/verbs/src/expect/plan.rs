@@ -9,7 +9,7 @@ use rigel_analyse::point::expected::VISITS_LEAST;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
 use rigel_model::{
     Arrivals, Coordinates, Error, Expectation, ExpectedLoad, ExpectedOf, Load, Measure, Mix, Nanos,
-    Pattern, Point, Ratio, Stream, Until, usage,
+    Pattern, Point, Stream, Until, usage,
 };
 
 /// Outstanding I/Os where IOPS are expected at no depth: enough for any rate that cloud volumes are
@@ -210,17 +210,15 @@ impl ExpectRequest {
     }
 
     fn point(&self, coordinates: Coordinates, seed: u64) -> Point {
-        let log = Mix {
-            writes: Ratio::ONE,
-            durable: true,
-        };
         let life_cycle = match coordinates {
             Coordinates::Log { life_cycle, .. } => life_cycle,
             _ => None,
         };
         let (name, length, mix, pattern) = match coordinates {
             Coordinates::Large { .. } => (LARGE, self.large, Mix::READS, Pattern::Uniform),
-            Coordinates::Log { bytes, .. } => (SMALL, bytes, log, Pattern::Sequential { start: 0 }),
+            Coordinates::Log { bytes, .. } => {
+                (SMALL, bytes, Mix::LOG, Pattern::Sequential { start: 0 })
+            }
             _ => (SMALL, self.block, Mix::READS, Pattern::Uniform),
         };
         let load = match coordinates {
