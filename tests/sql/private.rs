@@ -409,10 +409,18 @@ fn what_a_killed_run_leaves_is_cleaned_up() {
             "{in_use}"
         );
         kill(&mut child);
-        let output = super::program(&place, "sql clean storage")
-            .output()
-            .unwrap();
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        // A process that attended to it ends a moment later.
+        let mut output = None;
+        wait_until("it is in use by nobody", || {
+            let cleaned = super::program(&place, "sql clean storage")
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&cleaned.stderr).into_owned();
+            output = Some(cleaned);
+            !said.contains("in use by rigel")
+        });
+        let output = output.expect("it was cleaned");
+        let printed = String::from_utf8_lossy(&output.stdout);
         assert!(
             output.status.success() && printed.contains("a postgres server of rigel"),
             "{output:?}"

@@ -509,7 +509,12 @@ fn deepest_in_common(sides: &[Side]) -> Option<u32> {
 }
 
 fn log_size(coordinates: Coordinates) -> Option<u32> {
-    if let Coordinates::Log { bytes, .. } = coordinates {
+    if let Coordinates::Log {
+        bytes,
+        life_cycle: None,
+        ..
+    } = coordinates
+    {
         Some(bytes)
     } else {
         None

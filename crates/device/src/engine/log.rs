@@ -15,6 +15,7 @@ use rigel_model::workload::content;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Bytes, Error, Fault, LifeCycle, MIB, Op, Outcome, failed, usage};
 use rustix::fs::FallocateFlags;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -46,10 +47,44 @@ struct LogState {
     end: u64,
     /// Records that were written.
     written: u64,
-    /// Of these, the first so many are durable.
-    durable: u64,
+    /// Of these, the first so many are durable, or have failed.
+    settled: u64,
     /// A writer waits for fdatasync.
     is_syncing: bool,
+    /// The first and the last record of each group whose fdatasync failed, and the error's number.
+    failed: VecDeque<(u64, u64, i32)>,
+}
+
+impl LogState {
+    /// Groups that failed and are remembered: a writer that wakes up late looks for its own.
+    const FAILED_MOST: usize = 1024;
+
+    /// What fdatasync answered for all records up to the last of the group. A failure is that of each of
+    /// them: the kernel reports it once, and says of the same pages that they are durable when it is asked
+    /// again.
+    fn settle(&mut self, last: u64, result: &std::io::Result<()>) {
+        self.is_syncing = false;
+        if let Err(error) = result {
+            if self.failed.len() == Self::FAILED_MOST {
+                self.failed.pop_front();
+            }
+            let number = error.raw_os_error().unwrap_or(libc::EIO);
+            self.failed.push_back((self.settled + 1, last, number));
+        }
+        self.settled = self.settled.max(last);
+    }
+
+    /// What became of a record; `None` until it is known.
+    fn fate(&self, record: u64) -> Option<std::io::Result<()>> {
+        if record > self.settled {
+            return None;
+        }
+        let is_in = |(first, last, _): &&(u64, u64, i32)| (*first..=*last).contains(&record);
+        Some(match self.failed.iter().find(is_in) {
+            Some((_, _, number)) => Err(std::io::Error::from_raw_os_error(*number)),
+            None => Ok(()),
+        })
+    }
 }
 
 impl LogFile {
@@ -93,56 +128,43 @@ impl LogFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the group that is being made durable.
-    fn wait<'a>(&'a self, state: MutexGuard<'a, LogState>) -> MutexGuard<'a, LogState> {
-        let waited = self.synced.wait(state);
-        waited.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes all records durable that were written so far.
-    fn sync<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, LogState>,
-    ) -> std::io::Result<MutexGuard<'a, LogState>> {
+    /// Makes all records durable that were written so far, or waits for a writer that does.
+    fn sync<'a>(&'a self, mut state: MutexGuard<'a, LogState>) -> MutexGuard<'a, LogState> {
+        if state.is_syncing {
+            let waited = self.synced.wait(state);
+            return waited.unwrap_or_else(PoisonError::into_inner);
+        }
         state.is_syncing = true;
-        let group = state.written;
+        let last = state.written;
         drop(state);
         let result = self.file.sync_data();
         let mut state = self.state();
-        state.is_syncing = false;
-        if result.is_ok() {
-            state.durable = state.durable.max(group);
-        }
+        state.settle(last, &result);
         self.synced.notify_all();
-        result.map(|()| state)
+        state
     }
 
     /// Appends a record and waits until it is durable. Returns its bytes.
     fn append(&self, record: &[u8]) -> std::io::Result<usize> {
         let mut state = self.state();
         while state.end + record.len() as u64 > SEGMENT {
-            state = if state.is_syncing {
-                self.wait(state)
-            } else if state.durable < state.written {
-                self.sync(state)?
+            if state.is_syncing || state.settled < state.written {
+                state = self.sync(state);
             } else {
                 begin(&self.file, self.life_cycle)?;
                 state.end = 0;
-                state
-            };
+            }
         }
         let bytes = self.file.write_at(record, state.end)?;
         state.end += bytes as u64;
         state.written += 1;
         let own = state.written;
-        while state.durable < own {
-            state = if state.is_syncing {
-                self.wait(state)
-            } else {
-                self.sync(state)?
-            };
+        loop {
+            if let Some(fate) = state.fate(own) {
+                return fate.map(|()| bytes);
+            }
+            state = self.sync(state);
         }
-        Ok(bytes)
     }
 }
 
@@ -311,7 +333,8 @@ mod tests {
         let log = LogFile::new(&place.0, LifeCycle::Grow).unwrap();
         write(&log, 20, 8);
         let state = log.state();
-        assert_eq!((state.written, state.durable, state.writers), (160, 160, 0));
+        assert_eq!((state.written, state.settled, state.writers), (160, 160, 0));
+        assert!(state.failed.is_empty());
         assert_eq!(log.file.metadata().unwrap().len(), 160 * 5000);
         let mut records = std::collections::HashSet::new();
         for number in 0..160 {
@@ -319,6 +342,30 @@ mod tests {
             log.file.read_exact_at(&mut record, number * 5000).unwrap();
             assert!(records.insert(record), "record {number} is there twice");
         }
+    }
+
+    #[test]
+    fn a_failure_is_that_of_each_record_of_its_group_however_late_it_looks() {
+        let mut state = LogState {
+            written: 9,
+            ..LogState::default()
+        };
+        assert!(state.fate(1).is_none());
+        state.settle(3, &Ok(()));
+        state.settle(6, &Err(std::io::Error::from_raw_os_error(libc::EIO)));
+        state.settle(8, &Ok(()));
+        let fates: Vec<_> = (1..=9)
+            .map(|record| state.fate(record).map(|fate| fate.is_ok()))
+            .collect();
+        let (kept, lost) = (Some(true), Some(false));
+        assert_eq!(
+            fates,
+            [kept, kept, kept, lost, lost, lost, kept, kept, None]
+        );
+        for group in 9..3000 {
+            state.settle(group, &Err(std::io::ErrorKind::StorageFull.into()));
+        }
+        assert_eq!(state.failed.len(), LogState::FAILED_MOST);
     }
 
     #[test]

@@ -555,8 +555,8 @@ impl Bench {
         let engine = log.unwrap_or(&self.engine);
         let driven = rigel_drive::detached(engine, point, terms, watch);
         if !bounded::left_behind().is_empty() {
-            // Closing the scratch file may block as well.
-            std::mem::forget(self.scratch.clone());
+            // Closing the scratch file, or that of a log, may block as well.
+            std::mem::forget((self.scratch.clone(), self.logs.clone()));
             let is_broken = |record: &PointRecord| matches!(record.end, End::Broken(_));
             if driven.as_ref().is_ok_and(is_broken) {
                 // Another point would wait as long.
