@@ -14,7 +14,6 @@ use rigel_verbs::calibrate::oracle_row::oracle_row;
 
 use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio, failed, usage};
 use rigel_verbs::calibrate::{CalibrateRequest, OwnLogs};
-use std::path::Path;
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///
@@ -144,8 +143,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
 impl CalibrateArgs {
     /// All, if this process alone may write, and a directory is there for them.
     fn own_logs(&self) -> OwnLogs {
-        let is_directory = matches!(&self.measuring.targets[..], [one] if Path::new(one).is_dir());
-        if self.write && is_directory && membership::joined().is_none() {
+        if self.write && self.measuring.is_directory() && membership::joined().is_none() {
             OwnLogs::All
         } else {
             OwnLogs::None

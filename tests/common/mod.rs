@@ -400,6 +400,11 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
+/// Number of complete lines of a run's journal.
+pub(crate) fn journal_lines(run: &Path) -> usize {
+    std::fs::read_to_string(run.join("journal.jsonl")).map_or(0, |text| text.matches('\n').count())
+}
+
 /// Retries something that must happen during a run. An attempt gets a factor for the length of its
 /// run. It returns `None` if the run ended first because the test was delayed; then a longer run is
 /// tried.

@@ -5,7 +5,8 @@
 //! answers between the hang and the end of the program, which its own log proves.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, need, one_at_a_time, rigel, test, text, wait, wait_until,
+    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, test, text, wait,
+    wait_until,
 };
 use crate::device::{Behaviour, Device};
 use rigel_model::record::journal::Run;
@@ -59,9 +60,8 @@ impl Measuring {
 
     /// Hangs the device once the first point is in the journal, and waits until that is said.
     fn hang(&self) {
-        let path = self.place.0.join("run/journal.jsonl");
-        let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
-        wait_until("the first point is done", || lines() >= 2);
+        let run = self.place.0.join("run");
+        wait_until("the first point is done", || journal_lines(&run) >= 2);
         self.device.hang(true);
         let says = || self.printed().contains("nothing has completed for");
         wait_until("the stall is said", says);

@@ -2,8 +2,8 @@
 //! incomplete.
 
 use crate::common::{
-    Mounted, Place, entries, in_time, need, peak_of, processes, rigel, scratch_file, test, text,
-    wait, wait_until,
+    Mounted, Place, entries, in_time, journal_lines, need, peak_of, processes, rigel, scratch_file,
+    test, text, wait, wait_until,
 };
 use rigel_model::Coordinates;
 use rigel_model::record::End;
@@ -30,9 +30,8 @@ fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Outpu
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let path = place.0.join("run/journal.jsonl");
-    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
-    wait_until("the first point is done", || lines() >= 2);
+    let run = place.0.join("run");
+    wait_until("the first point is done", || journal_lines(&run) >= 2);
     // The warm-up takes one second at most; if it takes longer, the signal arrives during the
     // warm-up.
     wait(1500);
@@ -472,9 +471,8 @@ fn an_interrupted_curve_of_commits_is_resumed_and_leaves_no_file() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let path = place.0.join("run/journal.jsonl");
-        let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
-        wait_until("the first visit is done", || lines() >= 2);
+        let run = place.0.join("run");
+        wait_until("the first visit is done", || journal_lines(&run) >= 2);
         signal(&child, "INT");
         let output = child.wait_with_output().unwrap();
         (output.status.code() == Some(1)).then_some((place, output))

@@ -3,7 +3,9 @@
 
 use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
 use crate::common::pmi::{Dialect, Server};
-use crate::common::{Place, in_time, need, rigel, scratch_file, test, text, wait_until};
+use crate::common::{
+    Place, in_time, journal_lines, need, rigel, scratch_file, test, text, wait_until,
+};
 use rigel_model::record::End;
 use std::process::{Command, Output};
 
@@ -282,9 +284,8 @@ fn running(place: &Place, seconds: u32) -> (Server, Vec<Rank>) {
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = format!("{LONG} --point-min {seconds}s --point-max {seconds}s --precision 0.1%");
     let (server, ranks) = start(place, &line, 3, |_, _| ());
-    let path = place.0.join("out/journal.jsonl");
-    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
-    wait_until("one point is done", || lines() >= 5);
+    let run = place.0.join("out");
+    wait_until("one point is done", || journal_lines(&run) >= 5);
     (server, ranks)
 }
 

@@ -7,7 +7,8 @@
 use crate::common::launched::{Rank, journal, start, statuses, stderr};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{
-    Loop, Missing, Mounted, Place, need, one_at_a_time, rigel, test, text, wait_until,
+    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, test, text,
+    wait_until,
 };
 use crate::device::{Behaviour, Device};
 use crate::hang::Frozen;
@@ -43,9 +44,8 @@ fn hang(
         Rank::start(command, &end, rank, 2)
     };
     let ranks: Vec<Rank> = ends.into_iter().enumerate().map(start).collect();
-    let path = place.0.join("out/journal.jsonl");
-    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
-    wait_until("the first point is done", || lines() >= 4);
+    let run = place.0.join("out");
+    wait_until("the first point is done", || journal_lines(&run) >= 4);
     for device in hung {
         mounted[*device].hang(true);
     }

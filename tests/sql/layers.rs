@@ -2,7 +2,7 @@
 //! is left.
 
 use crate::common::{Missing, Place, entries, in_time, rigel, test, text, wait_until};
-use crate::{begun, ends, lines, signal};
+use crate::{begun, ends, journal_lines, signal};
 use rigel_model::record::journal::Run;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
                 );
                 let child = begun(&place, &line);
                 wait_until("two points are complete", || {
-                    lines(&place.0.join("run")) > 2
+                    journal_lines(&place.0.join("run")) > 2
                 });
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();

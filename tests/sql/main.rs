@@ -23,7 +23,7 @@ mod silent;
 mod trust;
 mod watch;
 
-use common::{Missing, Place, rigel};
+use common::{Missing, Place, journal_lines, rigel};
 use postgres::{Client, NoTls};
 use rigel_database::server::{Server, ServerRequest};
 use rigel_model::record::{End, PointRecord};
@@ -158,11 +158,6 @@ fn signal(child: &Child, name: &str) {
         .status()
         .unwrap();
     assert!(status.success(), "kill -s {name}");
-}
-
-/// Number of complete lines of a journal.
-fn lines(run: &Path) -> usize {
-    std::fs::read_to_string(run.join("journal.jsonl")).map_or(0, |text| text.matches('\n').count())
 }
 
 /// A count in a report.

@@ -2,7 +2,8 @@
 
 use super::common::{self, Place, entries, in_time, kill, test, wait_until};
 use super::{
-    assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness,
+    assert_agree, begun, count, ends, journal_lines, measured, postgres_15, postgres_18, signal,
+    witness,
 };
 use rigel_model::record::End;
 use rigel_model::record::journal::Run;
@@ -153,7 +154,7 @@ fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
                 let place = Place::new(&format!("{name}-{factor}"));
                 let (child, server) =
                     under_way(&place, &bin, "--scale 2000 -t 2 --run-time 1h --warm-up 0s");
-                wait_until("it measures", || lines(&place.0.join("run")) > 0);
+                wait_until("it measures", || journal_lines(&place.0.join("run")) > 0);
                 common::wait(700 * u64::from(factor));
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();
@@ -197,7 +198,9 @@ fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<Run> 
         bin,
         &THREE.replace("2s", &format!("{}s", 2 * factor)),
     );
-    wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
+    wait_until("a point is complete", || {
+        journal_lines(&place.0.join("run")) > 1
+    });
     let status = if name == "KILL" {
         kill(&mut child)
     } else {
@@ -332,7 +335,9 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
                     &place,
                     &format!("{line} --no-progress --server-set innodb_io_capacity=500"),
                 );
-                wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
+                wait_until("a point is complete", || {
+                    journal_lines(&place.0.join("run")) > 1
+                });
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();
                 let run = Run::read(&place.0.join("run")).unwrap();

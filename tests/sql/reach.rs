@@ -2,8 +2,8 @@
 
 use super::common::{Missing, Place, in_time, need, test, text, wait_until};
 use super::{
-    assert_agree, assert_offered, begun, client, count, ends, lines, measured, number, postgres_15,
-    postgres_18, serve, signal,
+    assert_agree, assert_offered, begun, client, count, ends, journal_lines, measured, number,
+    postgres_15, postgres_18, serve, signal,
 };
 use super::{program, said, witness};
 use rigel_database::server::Server;
@@ -33,7 +33,7 @@ fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
                     &format!("curve {url} --sessions 1,2,4 {terms} --no-progress --out {out}"),
                 );
                 wait_until("the first point is done", || {
-                    lines(&place.0.join(&out)) >= 2
+                    journal_lines(&place.0.join(&out)) >= 2
                 });
                 signal(&child, "INT");
                 let output = child.wait_with_output().unwrap();

@@ -154,7 +154,9 @@ fn a_watch_notes_when_its_server_stops_answering_and_when_it_goes_on() {
         let line = format!("watch {url}?sslmode=disable --every 1s --no-progress --out run");
         let child = begun(&place, &line);
         let run = place.0.join("run");
-        wait_until("an interval is in the journal", || super::lines(&run) > 1);
+        wait_until("an interval is in the journal", || {
+            super::journal_lines(&run) > 1
+        });
         let changes = || {
             let stalls = Run::read(&run).map_or_else(|_| Vec::new(), |run| run.stalls);
             let changes = stalls.iter().map(|event| event.change);

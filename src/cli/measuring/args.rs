@@ -63,6 +63,11 @@ impl MeasuringArgs {
         self.outcome.ranks.joining.enter(!self.destroy.is_empty())
     }
 
+    /// True if the target is a directory, for files that Rigel makes.
+    pub(in crate::cli) fn is_directory(&self) -> bool {
+        matches!(&self.targets[..], [one] if Path::new(one).is_dir())
+    }
+
     /// Refuses files and devices for what needs a directory, in which the file of a log is made. Where
     /// nothing else is measured, the scratch file only stands for a volume, and is small.
     pub(in crate::cli) fn require_directory(
@@ -70,7 +75,7 @@ impl MeasuringArgs {
         what: &str,
         is_all: bool,
     ) -> Result<(), Error> {
-        let is_directory = matches!(&self.targets[..], [one] if Path::new(one).is_dir());
+        let is_directory = self.is_directory();
         if is_directory && is_all {
             self.scratch_size.get_or_insert(SCRATCH_LEAST);
             // These are what the writers of a log do.

@@ -543,12 +543,8 @@ fn io_workers(ground: &Ground) -> Advice {
 /// Not to fill new files of the log before they are used, if commits to a file that was written before are
 /// certainly slower than to one that was not; `None` otherwise: the default is as good.
 fn wal_init_zero(ground: &Ground) -> Option<Advice> {
-    let commits = |life_cycle| {
-        let mut logs = ground.found.log_files.iter();
-        let log = logs.find(|log| log.life_cycle == Some(life_cycle) && log.at.depth == 1);
-        log.map(|log| log.at)
-    };
-    let (written, unwritten) = (commits(LifeCycle::Reused)?, commits(LifeCycle::Sized)?);
+    let written = ground.found.commits(LifeCycle::Reused, 1)?;
+    let unwritten = ground.found.commits(LifeCycle::Sized, 1)?;
     let gain = written.iops.over(unwritten.iops);
     gain.interval
         .and_then(Limits::both)

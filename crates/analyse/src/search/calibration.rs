@@ -114,6 +114,15 @@ pub struct Calibration {
     pub findings: Vec<Finding>,
 }
 
+impl Calibration {
+    /// Commits to a log's own file in this state, by this number of writers.
+    pub fn commits(&self, life_cycle: LifeCycle, writers: u32) -> Option<AtLoad> {
+        let mut logs = self.log_files.iter();
+        let log = logs.find(|log| log.life_cycle == Some(life_cycle) && log.at.depth == writers)?;
+        Some(log.at)
+    }
+}
+
 /// Evaluates the records of a run against `bound`, with figures wanted to within `precision`.
 pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
     let mut points: Vec<PointSummary> = records

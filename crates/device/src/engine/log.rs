@@ -4,16 +4,17 @@
 //! Input: a directory, and the life cycle of a log's file. Output: an engine that ignores positions. All
 //! sessions write to one log, and commit as a group: while one of them waits for fdatasync, the records of
 //! the others gather, and the next fdatasync is for all of them. The file begins anew with each point, and
-//! where a segment is full. It never has a name.
+//! where a segment is full. It has no name, as a scratch file has none.
 
 use super::blocking::Blocking;
 use super::buffers::Buffers;
+use super::guard;
 use super::scratch::{self, Made};
 use super::{Engine, Session};
 use crate::clock::{self, Clock};
 use rigel_model::workload::content;
 use rigel_model::workload::rng::Rng;
-use rigel_model::{Bytes, Error, Fault, LifeCycle, MIB, Op, Outcome, failed, usage};
+use rigel_model::{Bytes, Error, Fault, LifeCycle, MIB, Op, Outcome, failed};
 use rustix::fs::FallocateFlags;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -30,7 +31,7 @@ const PIECE: usize = 1 << 20;
 /// A log, and the engine of its writers.
 #[derive(Debug)]
 pub struct LogFile {
-    file: File,
+    made: Made,
     life_cycle: LifeCycle,
     clock: Clock,
     state: Mutex<LogState>,
@@ -47,7 +48,7 @@ struct LogState {
     end: u64,
     /// Records that were written.
     written: u64,
-    /// Of these, the first so many are durable, or have failed.
+    /// How many of these, from the first on, are durable or have failed.
     settled: u64,
     /// A writer waits for fdatasync.
     is_syncing: bool,
@@ -96,16 +97,10 @@ impl LogFile {
     pub fn new(directory: &Path, life_cycle: LifeCycle) -> Result<Self, Error> {
         scratch::require_room(directory, Bytes(SEGMENT))?;
         let made = Made::new(directory, &scratch::free_name(directory), false)?;
-        let file = made.into_file().ok_or_else(|| {
-            usage!(
-                "{directory} is on a filesystem whose files must have a name",
-                "give a directory on a local filesystem",
-                directory = directory.display()
-            )
-        })?;
+        let file = made.file();
         let prepared = match life_cycle {
-            LifeCycle::Reused => fill(&file),
-            other => begin(&file, other),
+            LifeCycle::Reused => fill(file),
+            other => begin(file, other),
         };
         prepared.and_then(|()| file.sync_all()).map_err(|error| {
             failed!(
@@ -115,8 +110,9 @@ impl LogFile {
                 directory = directory.display()
             )
         })?;
+        guard::mark(file);
         Ok(Self {
-            file,
+            made,
             life_cycle,
             clock: Clock::real(),
             state: Mutex::default(),
@@ -137,7 +133,7 @@ impl LogFile {
         state.is_syncing = true;
         let last = state.written;
         drop(state);
-        let result = self.file.sync_data();
+        let result = self.made.file().sync_data();
         let mut state = self.state();
         state.settle(last, &result);
         self.synced.notify_all();
@@ -151,11 +147,11 @@ impl LogFile {
             if state.is_syncing || state.settled < state.written {
                 state = self.sync(state);
             } else {
-                begin(&self.file, self.life_cycle)?;
+                begin(self.made.file(), self.life_cycle)?;
                 state.end = 0;
             }
         }
-        let bytes = self.file.write_at(record, state.end)?;
+        let bytes = self.made.file().write_at(record, state.end)?;
         state.end += bytes as u64;
         state.written += 1;
         let own = state.written;
@@ -235,8 +231,9 @@ impl Engine for LogFile {
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let mut state = self.state();
         if state.writers == 0 {
-            begin(&self.file, self.life_cycle)
-                .and_then(|()| self.file.sync_all())
+            let file = self.made.file();
+            begin(file, self.life_cycle)
+                .and_then(|()| file.sync_all())
                 .map_err(|error| {
                     failed!(
                         "cannot begin the file of a log anew: {error}",
@@ -270,7 +267,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::sync::Barrier;
 
-    /// Writes so many records of 5,000 bytes by each of the writers.
+    /// Each of the writers writes this number of records of 5,000 bytes.
     fn write(log: &LogFile, records: u64, writers: u64) {
         let all_are_open = Barrier::new(usize::try_from(writers).unwrap());
         let write = || {
@@ -296,13 +293,13 @@ mod tests {
         });
     }
 
-    /// The size and the blocks of 512 bytes of the file before and after so many records.
+    /// The size of the file and its blocks of 512 bytes, before and after this number of records.
     fn written(life_cycle: LifeCycle, records: u64) -> [(u64, u64); 2] {
         let place = TempDir::new(&format!("log-{life_cycle}-{records}"));
         let log = LogFile::new(&place.0, life_cycle).unwrap();
         assert_eq!(place.entries(), 0, "the file has a name");
         let look = || {
-            let facts = log.file.metadata().unwrap();
+            let facts = log.made.file().metadata().unwrap();
             (facts.len(), facts.blocks())
         };
         let before = look();
@@ -335,11 +332,14 @@ mod tests {
         let state = log.state();
         assert_eq!((state.written, state.settled, state.writers), (160, 160, 0));
         assert!(state.failed.is_empty());
-        assert_eq!(log.file.metadata().unwrap().len(), 160 * 5000);
+        assert_eq!(log.made.file().metadata().unwrap().len(), 160 * 5000);
         let mut records = std::collections::HashSet::new();
         for number in 0..160 {
             let mut record = vec![0; 5000];
-            log.file.read_exact_at(&mut record, number * 5000).unwrap();
+            log.made
+                .file()
+                .read_exact_at(&mut record, number * 5000)
+                .unwrap();
             assert!(records.insert(record), "record {number} is there twice");
         }
     }
@@ -377,6 +377,6 @@ mod tests {
         log.state().end = nearly;
         write(&log, 2, 1);
         assert_eq!(log.state().end, 5000);
-        assert_eq!(log.file.metadata().unwrap().len(), 5000);
+        assert_eq!(log.made.file().metadata().unwrap().len(), 5000);
     }
 }

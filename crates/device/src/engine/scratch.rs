@@ -61,13 +61,7 @@ impl Scratch {
             ));
         }
         let free = free_space(directory)?;
-        let bytes = size(bytes, free).map_err(|(what, hint)| {
-            usage!(
-                "a scratch file in {directory}: {what}",
-                hint,
-                directory = directory.display()
-            )
-        })?;
+        let bytes = size(bytes, free).map_err(|problem| no_such_size(directory, problem))?;
         let name = free_name(directory);
         let mut made = Made::new(directory, &name, keep)?;
         fill(&made.file, bytes, &name, progress)?;
@@ -127,20 +121,21 @@ pub(super) fn free_name(directory: &Path) -> PathBuf {
         .unwrap_or_else(|| directory.join("rigel-scratch.dat"))
 }
 
-/// Refuses to write `bytes` of new files where too little space is free.
+/// Refuses a new file of `bytes` where too little space is free.
 pub(super) fn require_room(directory: &Path, bytes: Bytes) -> Result<(), Error> {
     let free = free_space(directory)?;
-    if bytes.0 <= room(free) {
-        return Ok(());
-    }
-    Err(usage!(
-        "log files of {bytes} do not fit into {directory}: {free} are free, of which {room} may be \
-         used",
-        "free some space, or give a directory on a larger filesystem",
-        directory = directory.display(),
-        free = Bytes(free),
-        room = Bytes(room(free))
-    ))
+    let room = size(Some(bytes), free);
+    room.map(drop)
+        .map_err(|problem| no_such_size(directory, problem))
+}
+
+/// The error if a file in `directory` cannot have its size, by the problem and its hint.
+fn no_such_size(directory: &Path, (what, hint): (String, String)) -> Error {
+    usage!(
+        "a scratch file in {directory}: {what}",
+        hint,
+        directory = directory.display()
+    )
 }
 
 /// The file itself; removes its name on drop unless it is kept.
@@ -177,13 +172,9 @@ impl Made {
         Ok(made)
     }
 
-    /// The file alone; `None` if it has a name.
-    pub(super) fn into_file(self) -> Option<File> {
-        if self.named.is_some() {
-            return None;
-        }
-        guard::mark(&self.file);
-        self.file.try_clone().ok()
+    /// The open file.
+    pub(super) fn file(&self) -> &File {
+        &self.file
     }
 
     /// Gives the filled file its name if it is kept.
@@ -237,13 +228,7 @@ fn room(free: u64) -> u64 {
 /// There is no such directory, or too little space is free.
 pub fn default_size(directory: &Path, runs: u64) -> Result<Bytes, Error> {
     let free = free_space(directory)?;
-    shared_size(free, runs).map_err(|(what, hint)| {
-        usage!(
-            "a scratch file in {directory}: {what}",
-            hint,
-            directory = directory.display()
-        )
-    })
+    shared_size(free, runs).map_err(|problem| no_such_size(directory, problem))
 }
 
 /// The same by the free space. Otherwise the problem and its hint.

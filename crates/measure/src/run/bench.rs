@@ -370,7 +370,7 @@ impl Bench {
         };
         refuse_too_many(&points, request, look.host.memory)?;
         let logs = log_files(request.target, &points)?;
-        if points.iter().all(|point| life_cycle(point).is_some()) {
+        if !logs.is_empty() && points.iter().all(|point| life_cycle(point).is_some()) {
             // No memory can answer a commit, however small the file.
             let is_of_memory = |finding: &Finding| finding.is(FindingName::Memory);
             look.findings.retain(|finding| !is_of_memory(finding));

@@ -90,20 +90,15 @@ fn written(calibration: &Calibration) -> Option<String> {
 
 /// Commits to a log of its own, if there was one: by how many sessions, and what a log costs that grows.
 fn committed(calibration: &Calibration) -> Option<String> {
-    let of = |life_cycle, writers: Option<u32>| {
-        let mut logs = calibration.log_files.iter().filter(move |log| {
-            log.life_cycle == Some(life_cycle) && writers.is_none_or(|one| log.at.depth == one)
-        });
-        logs.next()
-    };
-    let alone = of(LifeCycle::Reused, Some(1))?;
-    let rate = count(alone.at.iops.value);
-    let together = of(LifeCycle::Reused, Some(TOGETHER)).map_or_else(String::new, |group| {
-        format!(", {TOGETHER} together {}", count(group.at.iops.value))
+    let alone = calibration.commits(LifeCycle::Reused, 1)?;
+    let rate = count(alone.iops.value);
+    let group = calibration.commits(LifeCycle::Reused, TOGETHER);
+    let together = group.map_or_else(String::new, |group| {
+        format!(", {TOGETHER} together {}", count(group.iops.value))
     });
     // Of two that may be equal, none is called slower.
-    let grown = of(LifeCycle::Grow, Some(1)).and_then(|grown| {
-        let times = alone.at.iops.over(grown.at.iops);
+    let grown = calibration.commits(LifeCycle::Grow, 1).and_then(|grown| {
+        let times = alone.iops.over(grown.iops);
         (times.interval?.low > 1.0)
             .then(|| format!(" A log that grows is {:.1} times slower.", times.value))
     });
