@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Builds every test once and runs all of them, whatever fails; beside them, if asked, what needs no running.
+# Builds every test once, with every lint, and runs all of them, whatever fails.
 #
 #   scripts/test.sh            the tests
-#   scripts/test.sh checks     clippy, the documentation and its examples as well
+#   scripts/test.sh checks     the documentation and its examples as well
 #
 # Test programs run in lanes at once: those that compute, those that wait for database servers, those that wait for
-# devices, hosts that are given up and browsers; the checks are one, too, and begin with the build, which often waits for
-# one crate. What one says is shown whole when it ends. The last line is `N passed, N failed, N skipped`; the status is 1
-# if anything failed.
+# devices, hosts that are given up and browsers; the documentation is one, too. What one says is shown whole when it ends.
+# The last line is `N passed, N failed, N skipped`; the status is 1 if anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,10 +21,17 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT TERM
 
-# Name and program of every test binary, one a line.
+# Clippy compiles as the compiler does, and its lints need no pass of their own over all crates and dependencies.
+compiled() { RUSTC_WORKSPACE_WRAPPER=clippy-driver cargo test --locked --workspace "$@"; }
+
+# Name and program of every test binary, one a line. Benchmarks are only compiled. A warning is a failure, and stops nothing.
 build() {
-    cargo test --locked --workspace --tests --no-run --message-format=json-render-diagnostics >"$work/built"
-    sed -n 's/.*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1/p' "$work/built" |
+    compiled --tests --benches --no-run --message-format=json-render-diagnostics 2>&1 >"$work/built" |
+        tee "$work/clippy.said" >&2
+    ! grep -q '^warning' "$work/clippy.said"
+    echo $? >"$work/clippy.status"
+    grep -v '"kind":\["bench"\]' "$work/built" |
+        sed -n 's/.*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1/p' |
         sed 's/\(.*\/\)\([^/]*\)-\([0-9a-f]*\)$/\2 \1\2-\3/'
 }
 
@@ -33,11 +39,12 @@ build() {
 step() {
     local name=$1 began=$SECONDS status=0
     shift
-    "$@" >"$work/$name.said" 2>&1 </dev/null || status=$?
+    local TIMEFORMAT='%U + %S'
+    { time "$@" >"$work/$name.said" 2>&1 </dev/null; } 2>"$work/$name.cpu" || status=$?
     {
         # One lane at a time.
         flock 9
-        printf '\n== %s: %d s\n' "$name" $((SECONDS - began))
+        printf '\n== %s: %d s, of CPU %s s\n' "$name" $((SECONDS - began)) "$(tail -n 1 "$work/$name.cpu")"
         cat "$work/$name.said"
     } 9>"$work/lock"
     echo "$status" >"$work/$name.status"
@@ -53,20 +60,17 @@ run() {
     done
 }
 
-# In a folder of their own: cargo lets one command at a time into each.
-checks() {
-    export CARGO_TARGET_DIR=target/checks
-    step clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-    step doc env RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --quiet
-    # Building the examples takes a while even if there is none.
-    if grep -rqE "^ *//[/!] *\`\`\`" src crates; then step examples cargo test --locked --workspace --doc --quiet; fi
+documents() {
+    RUSTDOC=$PWD/scripts/document-with-lints.sh step doc compiled --doc --quiet
+    # There may be none.
+    if grep -rqE "^ *//[/!] *\`\`\`" src crates; then step examples compiled --doc --quiet; fi
 }
 
+build >"$work/programs"
 if [ "${1:-}" = checks ]; then
-    checks &
+    documents &
     lanes+=($!)
 fi
-build >"$work/programs"
 cpus=$(nproc)
 # The longest programs start first.
 run $((2 * cpus)) sql &

@@ -238,13 +238,15 @@ impl Histogram {
         )]
         let rank = ((q * self.count() as f64).ceil() as u64).max(1);
         let mut seen: u64 = 0;
-        for (low, high, count) in self.buckets() {
-            seen = seen.saturating_add(count);
-            if seen >= rank {
-                return Some(Band { low, high });
-            }
-        }
-        None
+        let at = self.0.iter().find(|(_, count)| {
+            seen = seen.saturating_add(*count);
+            seen >= rank
+        })?;
+        let bucket = at.0.into();
+        Some(Band {
+            low: lower_edge(bucket),
+            high: upper_edge(bucket),
+        })
     }
 }
 
