@@ -13,7 +13,6 @@
 mod common;
 
 use common::{Folder, Settings};
-use postgres::{Client, NoTls};
 use rigel_database::server::{Server, ServerRequest};
 use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
 use rigel_model::{Bytes, Dbms, GIB, MIB, Tables};
@@ -107,26 +106,18 @@ impl Bench {
         })
     }
 
-    fn client(&self) -> Result<Client, String> {
-        let socket = self.server.directory();
-        let mut config = postgres::Config::new();
-        config
-            .host_path(socket)
-            .user("rigel")
-            .dbname("postgres")
-            .connect(NoTls)
-            .map_err(|error| error.to_string())
+    /// What a statement returns, as psql prints it.
+    fn ask(&self, statement: &str) -> Result<String, String> {
+        let printed = answer(self.command("psql").args(["-XqAt", "-c", statement]))?;
+        Ok(printed.trim_end().into())
     }
 
     /// Number of blocks that the server has read past its cache so far.
     fn physical(&self) -> Result<i64, String> {
-        let mut client = self.client()?;
         let text = "SELECT coalesce(sum(heap_blks_read + idx_blks_read), 0)::bigint FROM \
                     pg_statio_user_tables";
-        Ok(client
-            .query_one(text, &[])
-            .map_err(|error| error.to_string())?
-            .get(0))
+        let count = self.ask(text)?;
+        count.parse().map_err(|_| format!("no number: {count}"))
     }
 
     fn command(&self, program: &str) -> Command {
@@ -142,16 +133,13 @@ impl Bench {
     // ---- reads ----
 
     fn reads(&self) -> Result<(), String> {
-        let mut client = self.client()?;
         let last = self.tables.scale - 64;
-        client
-            .batch_execute(&format!(
-                "CREATE OR REPLACE FUNCTION look_up(n int) RETURNS bigint LANGUAGE plpgsql AS $$ \
-                 DECLARE k bigint; r bigint; t bigint := 0; BEGIN FOR i IN 1..n LOOP k := \
-                 floor(random() * {last}); SELECT count(c1) INTO r FROM rigel.blocks_1 WHERE id \
-                 >= k AND id < k + 64; t := t + r; END LOOP; RETURN t; END $$"
-            ))
-            .map_err(|error| error.to_string())?;
+        self.ask(&format!(
+            "CREATE OR REPLACE FUNCTION look_up(n int) RETURNS bigint LANGUAGE plpgsql AS $$ \
+             DECLARE k bigint; r bigint; t bigint := 0; BEGIN FOR i IN 1..n LOOP k := \
+             floor(random() * {last}); SELECT count(c1) INTO r FROM rigel.blocks_1 WHERE id >= k \
+             AND id < k + 64; t := t + r; END LOOP; RETURN t; END $$"
+        ))?;
         let one = format!(
             "\\set k random(0, {last})\nSELECT count(c1) FROM rigel.blocks_1 WHERE id >= :k AND \
              id < :k + 1;\n"
@@ -257,15 +245,10 @@ impl Bench {
 
     /// Raw reads of the table's own file by as many threads.
     fn raw(&self, sessions: u32) -> Result<f64, String> {
-        let mut client = self.client()?;
-        let path: String = client
-            .query_one(
-                "SELECT current_setting('data_directory') || '/' || \
-                 pg_relation_filepath('rigel.blocks_1')",
-                &[],
-            )
-            .map_err(|error| error.to_string())?
-            .get(0);
+        let path = self.ask(
+            "SELECT current_setting('data_directory') || '/' || \
+             pg_relation_filepath('rigel.blocks_1')",
+        )?;
         let out = self.folder.0.join("raw");
         let _ = std::fs::remove_dir_all(&out);
         let time = format!("{}s", self.settings.seconds);

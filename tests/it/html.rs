@@ -252,7 +252,7 @@ fn the_figures_of_a_fits_page_are_those_of_its_json_report() {
     for (run, target) in [
         ("carries", "sim:8,500us --write"),
         ("never", "sim:1,100ms"),
-        ("always", "null:"),
+        ("always", "sim:64,20us"),
     ] {
         let limits = "--multiples 0.25..4 --point-time 2s --seed 7 --no-progress";
         let told = rigel(

@@ -1,6 +1,7 @@
 //! Faults: each is reported with its name and a hint, and earlier measurements are kept.
 
 use super::common::{Place, in_time, test, wait_until};
+use super::psql::Psql;
 use super::{
     begun, client, ends, number, postgres_15, postgres_18, program, said, serve, serve_mariadb,
     signal,
@@ -209,9 +210,7 @@ fn missing_databases_and_tables_are_named() {
         let other = url.replace("/postgres", "/nowhere");
         assert!(ends(&place, &format!("sql run {other}"), 1).contains("has no such database"));
         // A table that disappeared after the load.
-        client(url)
-            .batch_execute("DROP TABLE rigel.blocks_1")
-            .unwrap();
+        client(url).run("DROP TABLE rigel.blocks_1").unwrap();
         let words = ends(
             &place,
             &format!("sql run {url} -t 1 --run-time 1s --no-progress"),
@@ -247,18 +246,16 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
                 "CREATE DATABASE shop",
                 "GRANT CREATE ON DATABASE shop TO ana",
             ] {
-                database.batch_execute(statement).unwrap();
+                database.run(statement).unwrap();
             }
             let rules = "local all rigel trust\nlocal all all scram-sha-256\n";
             std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
-            database.batch_execute("SELECT pg_reload_conf()").unwrap();
+            database.run("SELECT pg_reload_conf()").unwrap();
             let url = server
                 .url()
                 .replace("rigel@", "ana@")
                 .replace("/postgres", "/shop");
-            wait_until("the rules hold", || {
-                postgres::Client::connect(&url, postgres::NoTls).is_err()
-            });
+            wait_until("the rules hold", || Psql::connect(&url).is_err());
 
             let load = format!("sql load {url} --scale 2000");
             let words = ends(&place, &load, 1);

@@ -2,22 +2,22 @@
 //! without harm to others.
 
 use super::common::{Missing, Place, entries, in_time, kill, need, test, text, wait_until};
+use super::psql::Psql;
 use super::{begun, client, ends, number, postgres_15, postgres_18, serve};
-use postgres::Client;
 use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
 use rigel_model::Tables;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The maximum number of rows in one block.
-fn most_in_a_block(client: &mut Client, table: &str) -> i64 {
+fn most_in_a_block(client: &mut Psql, table: &str) -> i64 {
     let text = format!(
         "SELECT max(n) FROM (SELECT count(*) n FROM {table} GROUP BY (ctid::text::point)[0]) b"
     );
     number(client, &text)
 }
 
-fn every_row_is_there_once(client: &mut Client, table: &str, rows: i64) {
+fn every_row_is_there_once(client: &mut Psql, table: &str, rows: i64) {
     let wanted = [
         ("count(*)", rows),
         ("count(DISTINCT id)", rows),
@@ -53,19 +53,15 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
         every_row_is_there_once(&mut database, table, 9000);
     }
     every_row_is_there_once(&mut database, "rigel.scan_2", 100);
-    let row = database
-        .query_one(
-            "SELECT correlation::float8 FROM pg_stats WHERE tablename = 'blocks_1' AND attname = \
-             'id'",
-            &[],
-        )
-        .unwrap();
-    let correlation: f64 = row.get(0);
+    let rows = database.run(
+        "SELECT correlation::float8 FROM pg_stats WHERE tablename = 'blocks_1' AND attname = 'id'",
+    );
+    let correlation: f64 = rows.unwrap()[0].parse().unwrap();
     assert!(correlation.abs() < 0.1, "{correlation}");
 
     // A second load does nothing. With another size it is refused.
     let files =
-        |database: &mut Client| number(database, "SELECT sum(relfilenode::bigint) FROM pg_class");
+        |database: &mut Psql| number(database, "SELECT sum(relfilenode::bigint) FROM pg_class");
     let before = files(&mut database);
     let said = ends(
         &place,
@@ -86,7 +82,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
 
     // A foreign table in our schema is left alone, and the schema too.
     database
-        .batch_execute("CREATE TABLE rigel.mine (a int); INSERT INTO rigel.mine VALUES (7)")
+        .run("CREATE TABLE rigel.mine (a int); INSERT INTO rigel.mine VALUES (7)")
         .unwrap();
     let output = super::program(&place, &format!("sql drop {url}"))
         .output()
@@ -115,15 +111,15 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
         "(maker text, schemas bigint, scale bigint, scan_blocks bigint, block bigint)",
     ] {
         database
-            .batch_execute(&format!("CREATE TABLE rigel.manifest {manifest}"))
+            .run(&format!("CREATE TABLE rigel.manifest {manifest}"))
             .unwrap();
         for verb in ["load", "drop", "run"] {
             ends(&place, &format!("sql {verb} {url}"), 2);
         }
         assert_eq!(number(&mut database, ours), 2);
-        database.batch_execute("DROP TABLE rigel.manifest").unwrap();
+        database.run("DROP TABLE rigel.manifest").unwrap();
     }
-    database.batch_execute("DROP SCHEMA rigel CASCADE").unwrap();
+    database.run("DROP SCHEMA rigel CASCADE").unwrap();
     assert!(
         ends(&place, &format!("sql drop {url}"), 0)
             .contains("there are no tables of rigel sql load")
@@ -155,7 +151,7 @@ fn tables_of_version_18_hold_one_row_to_a_block_and_go_without_harm() {
 }
 
 /// A load by the program, killed after at least the first chunk.
-fn killed_load(place: &Place, url: &str, database: &mut Client) {
+fn killed_load(place: &Place, url: &str, database: &mut Psql) {
     let mut child = begun(
         place,
         &format!("sql load {url} --scale 17000 --scan-table 100"),

@@ -16,6 +16,8 @@ mod mixes;
 mod oracle_loop;
 mod plans;
 mod private;
+mod programs;
+mod psql;
 mod ranks;
 mod reach;
 mod servers;
@@ -24,7 +26,7 @@ mod trust;
 mod watch;
 
 use common::{Missing, Place, journal_lines, rigel};
-use postgres::{Client, NoTls};
+use psql::Psql;
 use rigel_database::server::{Server, ServerRequest};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Bytes, Dbms, MIB};
@@ -33,23 +35,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 
-fn with_programs(bin: PathBuf) -> Result<PathBuf, Missing> {
-    if bin.join("postgres").exists() {
-        Ok(bin)
-    } else {
-        Err(Missing(format!(
-            "{} has no postgres: scripts/setup.sh test brings it",
-            bin.display()
-        )))
-    }
-}
-
 fn postgres_15() -> Result<PathBuf, Missing> {
-    with_programs("/usr/lib/postgresql/15/bin".into())
+    programs::copying(Path::new("/usr/lib/postgresql/15/bin"), "15")
 }
 
 fn postgres_18() -> Result<PathBuf, Missing> {
-    with_programs(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/postgresql-18/bin"))
+    let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/postgresql-18/bin");
+    programs::copying(&brought, "18")
 }
 
 /// A server in a folder of `place`, with a buffer cache smaller than any table here.
@@ -93,16 +85,14 @@ fn serve_mariadb(place: &Place) -> Result<Server, Missing> {
     Ok(started(&request))
 }
 
-fn client(url: &str) -> Client {
-    Client::connect(url, NoTls).unwrap()
+fn client(url: &str) -> Psql {
+    Psql::connect(url).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// The number that a statement returns.
-fn number(client: &mut Client, statement: &str) -> i64 {
-    client
-        .query_one(&format!("SELECT ({statement})::bigint"), &[])
-        .unwrap()
-        .get(0)
+fn number(client: &mut Psql, statement: &str) -> i64 {
+    let rows = client.run(&format!("SELECT ({statement})::bigint"));
+    rows.unwrap()[0].parse().unwrap()
 }
 
 /// The program, without any password except what the test gives it.

@@ -189,11 +189,9 @@ fn pipelined_sessions_do_the_same_work_and_are_labelled() {
                 0,
             );
             let mut database = client(url);
-            database
-                .batch_execute("BEGIN; LOCK TABLE rigel.scan_1")
-                .unwrap();
+            database.run("BEGIN; LOCK TABLE rigel.scan_1").unwrap();
             ends(&place, &format!("sql run {url} {line}"), 1);
-            database.batch_execute("ROLLBACK").unwrap();
+            database.run("ROLLBACK").unwrap();
             let output = super::program(&place, "report failing --json")
                 .output()
                 .unwrap();

@@ -142,9 +142,7 @@ fn sessions_go_to_several_databases_in_turn() {
     test("sessions_go_to_several_databases_in_turn", || {
         let place = Place::in_memory("sql-turns");
         let server = serve(&postgres_15()?, &place, &[]);
-        client(server.url())
-            .batch_execute("CREATE DATABASE other")
-            .unwrap();
+        client(server.url()).run("CREATE DATABASE other").unwrap();
         let urls = [
             server.url().to_string(),
             server.url().replace("/postgres", "/other"),
@@ -213,10 +211,10 @@ fn every_kind_of_password_opens_the_door_and_a_wrong_one_does_not() {
                         "DROP ROLE IF EXISTS eva; SET password_encryption = '{encryption}'; \
                          CREATE ROLE eva LOGIN PASSWORD 'pa\u{df}w\u{f6}rt{method}'"
                     );
-                    database.batch_execute(&text).unwrap();
+                    database.run(&text).unwrap();
                     let rules = format!("local all all trust\nhost all eva 127.0.0.0/8 {method}\n");
                     std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
-                    database.batch_execute("SELECT pg_reload_conf()").unwrap();
+                    database.run("SELECT pg_reload_conf()").unwrap();
                     let said_with = |password: &str, mode: &str| {
                         let url = format!("postgres://eva@{address}/postgres?sslmode={mode}");
                         let mut program = program(&place, &format!("sql drop {url}"));
@@ -305,8 +303,8 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
         chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
     }
     let mut database = client(server.url());
-    database.batch_execute("ALTER SYSTEM SET ssl = on").unwrap();
-    database.batch_execute("SELECT pg_reload_conf()").unwrap();
+    database.run("ALTER SYSTEM SET ssl = on").unwrap();
+    database.run("SELECT pg_reload_conf()").unwrap();
     wait_until("the server has it", || {
         number(&mut database, "SELECT (current_setting('ssl') = 'on')::int") == 1
     });

@@ -2,6 +2,7 @@
 //! after a crash.
 
 use crate::common::{self, Missing, Place, entries, in_time, test, text, wait_until};
+use crate::{client, number};
 use mysql::prelude::Queryable;
 use rigel_database::server::{self, Server, ServerRequest};
 use rigel_model::{Bytes, Dbms, Error, MIB};
@@ -82,13 +83,8 @@ impl Kind {
 /// The single value that a statement returns, as text.
 fn ask(server: &Server, statement: &str) -> String {
     if server.url().starts_with("postgres:") {
-        let mut client = postgres::Client::connect(server.url(), postgres::NoTls).unwrap();
-        let rows = client.simple_query(statement).unwrap();
-        let row = rows.iter().find_map(|row| match row {
-            postgres::SimpleQueryMessage::Row(row) => row.get(0).map(String::from),
-            _ => None,
-        });
-        row.unwrap_or_default()
+        let rows = client(server.url()).run(statement).unwrap();
+        rows.into_iter().next().unwrap_or_default()
     } else {
         let mut session = mysql::Conn::new(mysql::Opts::from_url(server.url()).unwrap()).unwrap();
         // In the text protocol every value is text, but not in the driver's types.
@@ -384,14 +380,11 @@ fn the_page_cache_of_a_server_can_be_limited() {
 
 /// Bytes that the kernel read from disk for one session that runs a statement.
 fn read_by_one_session(server: &Server, statement: &str) -> u64 {
-    let mut client = postgres::Client::connect(server.url(), postgres::NoTls).unwrap();
+    let mut client = client(server.url());
     client
-        .simple_query("set max_parallel_workers_per_gather = 0")
+        .run("set max_parallel_workers_per_gather = 0")
         .unwrap();
-    let process: i32 = client
-        .query_one("select pg_backend_pid()", &[])
-        .unwrap()
-        .get(0);
+    let process = number(&mut client, "pg_backend_pid()");
     let read = || {
         let text = fs::read_to_string(format!("/proc/{process}/io")).unwrap();
         text.lines()
@@ -401,7 +394,7 @@ fn read_by_one_session(server: &Server, statement: &str) -> u64 {
             .unwrap()
     };
     let before = read();
-    client.simple_query(statement).unwrap();
+    client.run(statement).unwrap();
     read() - before
 }
 

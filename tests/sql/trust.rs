@@ -2,21 +2,21 @@
 //! user that Rigel connects as.
 
 use super::common::{Place, test};
+use super::psql::Psql;
 use super::{client, ends, number, postgres_15, postgres_18, program, said, serve};
-use postgres::Client;
 
 /// Makes the user `mallory` with a function that makes her a superuser if a superuser calls it, and
 /// returns her session.
-fn mallory(owner: &mut Client, url: &str) -> Client {
+fn mallory(owner: &mut Psql, url: &str) -> Psql {
     owner
-        .batch_execute(
+        .run(
             "CREATE ROLE mallory LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; GRANT CREATE ON \
              DATABASE postgres TO mallory",
         )
         .unwrap();
     let mut mallory = client(&url.replacen("rigel@", "mallory@", 1));
     mallory
-        .batch_execute(
+        .run(
             "CREATE FUNCTION public.rise() RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF (SELECT \
              rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN ALTER ROLE \
              mallory SUPERUSER; END IF; END $$",
@@ -26,7 +26,7 @@ fn mallory(owner: &mut Client, url: &str) -> Client {
 }
 
 /// True if `mallory` is a superuser.
-fn has_risen(owner: &mut Client) -> bool {
+fn has_risen(owner: &mut Psql) -> bool {
     number(
         owner,
         "SELECT rolsuper::int FROM pg_catalog.pg_roles WHERE rolname = 'mallory'",
@@ -36,12 +36,10 @@ fn has_risen(owner: &mut Client) -> bool {
 /// Checks that a statement of a superuser makes her one, and takes it from her again: otherwise a
 /// test would prove nothing.
 #[track_caller]
-fn assert_works(owner: &mut Client, statement: &str) {
-    owner.batch_execute(statement).unwrap();
+fn assert_works(owner: &mut Psql, statement: &str) {
+    owner.run(statement).unwrap();
     assert!(has_risen(owner), "{statement} runs no code of mallory");
-    owner
-        .batch_execute("ALTER ROLE mallory NOSUPERUSER")
-        .unwrap();
+    owner.run("ALTER ROLE mallory NOSUPERUSER").unwrap();
 }
 
 #[test]
@@ -52,7 +50,7 @@ fn an_operator_of_another_user_is_not_run_by_a_watch() {
             let server = serve(&bin, &place, &[]);
             let (url, mut owner) = (server.url(), client(server.url()));
             mallory(&mut owner, url)
-                .batch_execute(
+                .run(
                     "CREATE FUNCTION public.product(float8, int4) RETURNS float8 LANGUAGE plpgsql \
                      AS $$ BEGIN PERFORM public.rise(); RETURN 0; END $$; CREATE OPERATOR \
                      public.* (LEFTARG = float8, RIGHTARG = int4, FUNCTION = public.product)",
@@ -84,7 +82,7 @@ fn tables_that_could_run_code_of_another_user_are_left_alone() {
             let server = serve(&postgres_15()?, &place, &[]);
             let (url, mut owner) = (server.url(), client(server.url()));
             let mut mallory = mallory(&mut owner, url);
-            let is_refused = |owner: &mut Client, words: &str| {
+            let is_refused = |owner: &mut Psql, words: &str| {
                 for verb in ["load", "run", "drop"] {
                     let output = program(&place, &format!("sql {verb} {url}"))
                         .output()
@@ -99,7 +97,7 @@ fn tables_that_could_run_code_of_another_user_are_left_alone() {
             };
             // A schema of hers, with a view.
             mallory
-                .batch_execute(
+                .run(
                     "CREATE SCHEMA rigel; CREATE FUNCTION rigel.lured() RETURNS text LANGUAGE \
                      plpgsql AS $$ BEGIN PERFORM public.rise(); RETURN 'rigel sql load'; END $$; \
                      CREATE VIEW rigel.manifest AS SELECT rigel.lured() AS maker, 1::bigint AS \
@@ -112,7 +110,7 @@ fn tables_that_could_run_code_of_another_user_are_left_alone() {
                 &mut owner,
                 "a schema named rigel of mallory, who could make it run code",
             );
-            mallory.batch_execute("DROP SCHEMA rigel CASCADE").unwrap();
+            mallory.run("DROP SCHEMA rigel CASCADE").unwrap();
 
             // Tables of ours that somebody changed.
             ends(&place, &format!("sql load {url} --scale 2000"), 0);
@@ -121,12 +119,12 @@ fn tables_that_could_run_code_of_another_user_are_left_alone() {
                            BEFORE UPDATE ON rigel.manifest FOR EACH ROW EXECUTE FUNCTION \
                            public.lured()";
             owner
-                .batch_execute(
+                .run(
                     "GRANT USAGE ON SCHEMA rigel TO mallory; GRANT TRIGGER ON rigel.manifest TO \
                      mallory",
                 )
                 .unwrap();
-            mallory.batch_execute(trigger).unwrap();
+            mallory.run(trigger).unwrap();
             assert_works(&mut owner, "UPDATE rigel.manifest SET loaded = true");
             is_refused(&mut owner, "named rigel.manifest that has a trigger");
             for (make, end, words) in [
@@ -153,11 +151,11 @@ fn tables_that_could_run_code_of_another_user_are_left_alone() {
                 ),
             ] {
                 owner
-                    .batch_execute("DROP TRIGGER IF EXISTS lured ON rigel.manifest")
+                    .run("DROP TRIGGER IF EXISTS lured ON rigel.manifest")
                     .unwrap();
-                owner.batch_execute(make).unwrap();
+                owner.run(make).unwrap();
                 is_refused(&mut owner, words);
-                owner.batch_execute(end).unwrap();
+                owner.run(end).unwrap();
             }
             ends(&place, &format!("sql drop {url}"), 0);
             Ok(())

@@ -31,7 +31,7 @@ fn what_a_user_may_not_see_is_said_and_the_counters_remain() {
                 let url = server.url();
                 ends(&place, &format!("sql load {url} --scale 4000"), 0);
                 let mut owner = client(url);
-                owner.batch_execute("CREATE ROLE plain LOGIN").unwrap();
+                owner.run("CREATE ROLE plain LOGIN").unwrap();
                 let plain = url.replacen("rigel@", "plain@", 1);
                 for (user, run, is_hidden) in [(url, "all", false), (plain.as_str(), "some", true)]
                 {

@@ -156,7 +156,8 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             let missing_max = |made: u64| if lost == 0 { 0 } else { made / 4 };
             let all = |(requests, bytes): (u64, u64), made: u64, each: u64| {
                 assert!(
-                    (made - missing_max(made)..=made).contains(&requests) && bytes == requests * each,
+                    (made - missing_max(made)..=made).contains(&requests)
+                        && bytes == requests * each,
                     "{requests} requests of {bytes} bytes, where {made} of {each} bytes were made and \
                      {lost} events lost: {:#?}",
                     run.watched

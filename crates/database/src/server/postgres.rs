@@ -150,12 +150,10 @@ mod tests {
 
     #[test]
     fn the_url_leads_to_the_socket() {
-        let config: postgres::Config = url(Path::new("/disk one/rigel-sql-7")).parse().unwrap();
-        let unix = postgres::config::Host::Unix("/disk one/rigel-sql-7".into());
-        assert_eq!(config.get_hosts(), [unix]);
+        // As libpq reads it, a host that begins with a slash is a directory.
         assert_eq!(
-            (config.get_user(), config.get_dbname()),
-            (Some("rigel"), Some("postgres"))
+            url(Path::new("/disk one/rigel-sql-7")),
+            "postgres://rigel@%2Fdisk%20one%2Frigel-sql-7/postgres"
         );
     }
 }
