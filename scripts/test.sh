@@ -81,7 +81,7 @@ run "$cpus" truth page &
 lanes+=($!)
 run $((2 * cpus)) it &
 lanes+=($!)
-mapfile -t others < <(cut -d ' ' -f 1 "$work/programs" | grep -vxE 'sql|truth|machine|page|it|cli')
+mapfile -t others < <(cut -d ' ' -f 1 "$work/programs" | sort -u | grep -vxE 'sql|truth|machine|page|it|cli')
 run "$cpus" "${others[@]}" &
 lanes+=($!)
 for lane in "${lanes[@]}"; do wait "$lane" || true; done

@@ -157,7 +157,7 @@ fn pairs() -> u64 {
 fn two_runs_of_the_same_device_are_seldom_called_different() {
     let mut counts = Counts::default();
     let pair = |pair: u64| {
-        let run = |which| calibrate(spec("4,1ms"), 1000 + 2 * pair + which);
+        let run = |which| calibrate(spec("4,3ms"), 1000 + 2 * pair + which);
         against(&[("a", &run(0)), ("b", &run(1))])
     };
     in_two_threads(pairs(), pair)
@@ -222,7 +222,7 @@ fn three_runs_a_side_of_a_device_that_varies_are_seldom_called_different() {
     let count = pairs() / 5;
     for percent in [1.0, 5.0] {
         let mut counts = Counts::default();
-        let of = |number| of_varying_state(number, 1000.0, percent / 100.0, 1.0);
+        let of = |number| of_varying_state(number, 3000.0, percent / 100.0, 1.0);
         in_two_threads(count, of)
             .iter()
             .for_each(|comparison| counts.add(comparison));
@@ -241,7 +241,7 @@ fn three_runs_a_side_find_a_tenth_where_the_state_varies_by_half_a_percent() {
     let count = pairs() / 10;
     let mut counts = Counts::default();
     // A fast device, so that a second has enough operations for narrow intervals.
-    let of = |number| of_varying_state(number, 100.0, 0.005, 1.1);
+    let of = |number| of_varying_state(number, 300.0, 0.005, 1.1);
     for comparison in in_two_threads(count, of) {
         assert_eq!(comparison.verdicts[0].better, Vec::<String>::new());
         counts.add(&comparison);

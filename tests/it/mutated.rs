@@ -186,10 +186,13 @@ fn sound(place: &Place) -> Vec<Sound> {
     let mut sound: Vec<Sound> = entries(&folder).iter().map(of_file).collect();
     std::fs::write(place.0.join("series.csv"), SERIES).unwrap();
     for (name, line) in [
-        ("calibration", "calibrate sim:2,1ms,size=64MiB --seed 1"),
+        (
+            "calibration",
+            "calibrate sim:2,1ms,size=64MiB --point-max 2s --seed 1",
+        ),
         (
             "curve",
-            "curve sim:2,1ms,size=64MiB --rate 50%..100% --seed 1",
+            "curve sim:2,1ms,size=64MiB --rate 50%..100% --point-max 2s --seed 1",
         ),
         ("imported", "import series.csv"),
     ] {

@@ -119,6 +119,9 @@ finding_names! {
         SmallScratch = "small-scratch", Aside, "note",
             "The scratch file is below 4 GiB, as it may take a quarter of the free space.",
             "Make room, or name a larger filesystem.";
+        Modes = "modes", Aside, "note",
+            "One at a time, operations ended in several ways: shares, with intervals.",
+            "A cache or tier in front, or a second path.";
         SecondPass = "second-pass", Aside, "note",
             "A second pass over the same part was over 1.3 times as fast.",
             "See `cache`.";

@@ -4,7 +4,7 @@
 use super::latency::LatencyFigure;
 use super::quantile::{INDEPENDENT_FOR_UPPER, Quantile, SPREAD_OVER, effective_number};
 use super::tail::Tail;
-use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
+use rigel_model::record::{End, Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Nanos, Until};
 use rigel_stats::mean::{Interval, Level, Limits, Mean, spread_in, t_quantile};
 use serde::{Deserialize, Serialize};
@@ -190,6 +190,14 @@ fn mean_of_operations(sums: &[f64], counts: &[f64]) -> Option<Mean> {
         degrees: mean.degrees.min(filled as f64 - 1.0),
         ..mean
     })
+}
+
+/// The level of a point's intervals: who stops a run looked at it before.
+pub(crate) fn level_of(record: &PointRecord) -> Level {
+    match record.end {
+        End::Stopped => Level::ANY_LOOKS,
+        End::Complete | End::Broken(_) => Level::ONE_LOOK,
+    }
 }
 
 /// The complete windows, all kinds of operations together.

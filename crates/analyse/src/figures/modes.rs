@@ -4,14 +4,17 @@
 //! minima between the maxima. Storage that answers from two places, such as a cache and a disk, has
 //! two.
 
+use super::quantile::error_of_share;
 use super::quantity::{listed, time};
+use rigel_model::record::Histogram;
+use rigel_stats::mean::{Interval, Level};
 use serde::Serialize;
 
 /// A valley counts if its density is below this fraction of the lower of the maxima beside it.
 const VALLEY_MAX: f64 = 0.5;
 
 /// How many standard deviations of the counts a valley is below the maxima beside it.
-const DEVIATIONS: f64 = 3.0;
+const DEVIATIONS: f64 = 4.0;
 
 /// Minimum share of a mode.
 const SHARE_MIN: f64 = 0.01;
@@ -49,6 +52,9 @@ pub struct Mode {
     pub high: Option<f64>,
     /// Its share of all.
     pub share: f64,
+    /// The interval of the share; `None` if nothing is known of its error, as in a report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
 }
 
 /// A run of buckets between two minima: the first, the one with the maximum, and the last.
@@ -105,9 +111,71 @@ pub fn modes(buckets: &[CountedRange]) -> Vec<Mode> {
             low: counted().next().map_or(0.0, |bucket| bucket.low),
             high: counted().next_back().and_then(|bucket| bucket.high),
             share: share(part),
+            interval: None,
         }
     };
     parts.iter().map(mode).collect()
+}
+
+/// Parts of an octave in which measured times are counted: finer ones would be small hills.
+const STEPS: f64 = 4.0;
+
+/// The step of an octave to which a time in nanoseconds belongs.
+fn step(nanoseconds: u64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "at most 4 * 64")]
+    let step = ((nanoseconds.max(1) as f64).log2() * STEPS).floor() as i32;
+    step
+}
+
+/// The modes of times that were measured in these windows, in order of time; in microseconds, each
+/// with the interval of its share. Empty if the share of any is not known to be above zero: some slow
+/// operations that came together are no second mode.
+pub fn of_windows(windows: &[&Histogram], level: Level) -> Vec<Mode> {
+    let all: Histogram = windows.iter().copied().collect();
+    let mut counted: Vec<(i32, CountedRange)> = Vec::new();
+    let edge = |step: i32| (f64::from(step) / STEPS).exp2();
+    for (low, _, count) in all.buckets() {
+        let at = step(low);
+        if counted.last().is_none_or(|(before, _)| *before != at) {
+            let range = CountedRange {
+                low: edge(at),
+                high: Some(edge(at + 1)),
+                count: 0.0,
+            };
+            counted.push((at, range));
+        }
+        if let Some((_, range)) = counted.last_mut() {
+            range.count += count as f64;
+        }
+    }
+    let ranges: Vec<CountedRange> = counted.into_iter().map(|(_, range)| range).collect();
+    let found = modes(&ranges);
+    let known = found.iter().map(|mode| {
+        let is_in = |low: u64| {
+            let middle = f64::midpoint(edge(step(low)), edge(step(low) + 1));
+            middle > mode.low && mode.high.is_none_or(|high| middle < high)
+        };
+        let inside = || all.buckets().filter(|(low, ..)| is_in(*low));
+        let (first, last) = (inside().next()?, inside().last()?);
+        let share = |window: &&Histogram| {
+            let counts = window.buckets().filter(|(low, ..)| is_in(*low));
+            let inside: u64 = counts.map(|(.., count)| count).sum();
+            [inside as f64, 0.0, window.count() as f64]
+        };
+        let shares: Vec<[f64; 3]> = windows.iter().map(share).collect();
+        let spread = error_of_share(&shares, mode.share, level.batch)?;
+        let half = level.errors(spread.degrees, shares.len() as f64) * spread.error;
+        (half < mode.share).then_some(Mode {
+            low: first.0 as f64 / 1e3,
+            high: Some(last.1 as f64 / 1e3),
+            interval: Some(Interval {
+                low: mode.share - half,
+                high: (mode.share + half).min(1.0),
+            }),
+            ..*mode
+        })
+    });
+    known.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The buckets, with an empty one wherever one does not begin where the one before ends.
@@ -178,7 +246,8 @@ fn depth(
     (ratio < VALLEY_MAX && !is_chance).then_some(1.0 - ratio)
 }
 
-/// Modes of times in microseconds in words: `75 % up to 2.05 ms, 25 % above`.
+/// Modes of times in microseconds in words: `75 % up to 2.05 ms, 25 % above`; with the intervals of
+/// their shares, where these are known.
 pub fn in_words(modes: &[Mode]) -> String {
     let share = |share: f64| match share * 100.0 {
         percent if percent < 0.95 => "under 1 %".to_string(),
@@ -196,7 +265,14 @@ pub fn in_words(modes: &[Mode]) -> String {
             Some(high) => format!("from {} to {}", time(mode.low), time(high)),
             None => format!("above {}", time(mode.low)),
         };
-        words.push(format!("{} {place}", share(mode.share)));
+        let between = mode.interval.map_or(String::new(), |interval| {
+            format!(
+                " ({:.1} to {:.1})",
+                interval.low * 100.0,
+                interval.high * 100.0
+            )
+        });
+        words.push(format!("{}{between} {place}", share(mode.share)));
         before = mode.high;
     }
     match words.as_slice() {
@@ -208,6 +284,61 @@ pub fn in_words(modes: &[Mode]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rigel_model::workload::rng::Rng;
+
+    /// Windows of 100 times around `fast` ns, of which a share is around `slow` ns. Both are exponential
+    /// beyond a half.
+    fn measured(rng: &mut Rng, share: f64, [fast, slow]: [f64; 2]) -> Vec<Histogram> {
+        let window = |_| {
+            let mut histogram = Histogram::default();
+            for _ in 0..100 {
+                let mean = if rng.unit() < share { slow } else { fast };
+                let time = mean * (0.5 + 0.5 * rng.exponential());
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                histogram.record(time as u64);
+            }
+            histogram
+        };
+        (0..40).map(window).collect()
+    }
+
+    fn of(windows: &[Histogram]) -> Vec<Mode> {
+        of_windows(&windows.iter().collect::<Vec<_>>(), Level::ONE_LOOK)
+    }
+
+    #[test]
+    fn shares_of_two_places_are_those_of_the_mixture() {
+        let mut rng = Rng::new(9, 0);
+        for truth in [0.05, 0.25, 0.6] {
+            let mut held = 0;
+            for _ in 0..200 {
+                let found = of(&measured(&mut rng, truth, [20e3, 2e6]));
+                assert_eq!(found.len(), 2, "{truth}: {found:?}");
+                assert!((found[1].share - truth).abs() < 0.03, "{truth}: {found:?}");
+                let interval = found[1].interval.unwrap();
+                held += usize::from(interval.low <= truth && truth <= interval.high);
+            }
+            assert!((182..=199).contains(&held), "{truth}: {held} of 200");
+        }
+    }
+
+    #[test]
+    fn none_is_invented_where_all_come_from_one_place() {
+        let mut rng = Rng::new(10, 0);
+        for _ in 0..200 {
+            let found = of(&measured(&mut rng, 0.0, [100e3, 0.0]));
+            assert_eq!(found.len(), 1, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn slow_operations_that_came_together_are_no_second_mode() {
+        let mut rng = Rng::new(11, 0);
+        let mut windows = measured(&mut rng, 0.0, [100e3, 0.0]);
+        windows.truncate(39);
+        windows.extend(measured(&mut rng, 1.0, [0.0, 10e6]).pop());
+        assert!(of(&windows).len() < 2);
+    }
 
     /// Octaves from `low` on.
     fn octaves(low: f64, counts: &[f64]) -> Vec<CountedRange> {

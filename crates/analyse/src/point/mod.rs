@@ -12,6 +12,7 @@ pub mod kernel_time;
 pub mod late;
 pub mod load;
 pub mod lost;
+mod modes;
 pub mod objective;
 pub mod of_ranks;
 pub mod skew;

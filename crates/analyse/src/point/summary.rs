@@ -12,7 +12,9 @@ use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
 use super::stalls::{Stalls, response_jumps};
 use super::steady::{Steady, steady};
-use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, whole_windows};
+use crate::figures::confidence::{
+    BoundCheck, BoundVerdict, Confidence, Estimate, level_of, whole_windows,
+};
 use crate::figures::latency::{LatencyFigure, LatencySummary};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
 use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Window};
@@ -408,6 +410,7 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
         }
     }
     findings.extend(super::skew::skew(record));
+    findings.extend(super::modes::modes(record));
     let sql = super::sql::sql(record).map(Box::new);
     findings.extend(
         sql.iter()
@@ -571,14 +574,6 @@ fn closed_depth(load: &Load) -> u32 {
     match load {
         Load::Closed { depth } => *depth,
         Load::Open { .. } => 0,
-    }
-}
-
-/// The level of a point's intervals: who stops a run looked at it before.
-fn level_of(record: &PointRecord) -> Level {
-    match record.end {
-        End::Stopped => Level::ANY_LOOKS,
-        End::Complete | End::Broken(_) => Level::ONE_LOOK,
     }
 }
 
