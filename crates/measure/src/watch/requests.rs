@@ -310,22 +310,28 @@ impl Requests {
     /// Gives up everything that is queued or outstanding: events were lost, and nobody knows of
     /// which requests.
     pub fn abandon(&mut self) {
-        self.abandoned += self.outstanding() as u64;
-        self.open.clear();
-        self.twins.clear();
-        self.put_back.clear();
+        self.give_up(|_| true);
         self.queued.clear();
     }
 
     /// Gives up what was issued too long ago to be outstanding.
     fn abandon_old(&mut self) {
-        let before = self.outstanding();
         let latest = self.latest;
-        let may_be_open = |one: &OpenRequest| one.issued_at + OPEN_NS_MAX > latest;
-        self.open.retain(|_, one| may_be_open(one));
-        self.put_back.retain(|_, one| may_be_open(one));
-        self.twins.retain(may_be_open);
-        self.abandoned += (before - self.outstanding()) as u64;
+        self.give_up(|one| one.issued_at + OPEN_NS_MAX <= latest);
+    }
+
+    /// Gives up these requests. A write that a flush was to make durable has ended, whatever became of
+    /// the flush.
+    fn give_up(&mut self, these: impl Fn(&OpenRequest) -> bool) {
+        let open = self.open.extract_if(|_, one| these(one));
+        let mut given_up: Vec<OpenRequest> = open.map(|(_, one)| one).collect();
+        let put_back = self.put_back.extract_if(|_, one| these(one));
+        given_up.extend(put_back.map(|(_, one)| one));
+        given_up.extend(self.twins.extract_if(.., |one| these(one)));
+        self.abandoned += given_up.len() as u64;
+        for write in given_up.into_iter().filter_map(|one| one.log_write) {
+            self.record(FlowKind::PageWrites, write);
+        }
     }
 
     fn complete(&mut self, event: &RequestEvent) {
@@ -427,7 +433,11 @@ impl Requests {
 
     /// As [`Requests::take`], at the end of the last interval.
     pub fn take_last(&mut self) -> TracedRequests {
-        if let Some(write) = self.last_write.take() {
+        let open = self.open.values_mut().chain(&mut self.twins);
+        let open = open.chain(self.put_back.values_mut());
+        let mut writes: Vec<EndedRequest> = open.filter_map(|one| one.log_write.take()).collect();
+        writes.extend(self.last_write.take());
+        for write in writes {
             self.record(FlowKind::PageWrites, write);
         }
         self.take()
@@ -506,6 +516,35 @@ mod tests {
         let found = seen(&[event(1, Issued, Read, 8), event(5, Completed, Read, 8)]);
         let reads = flow(&found, FlowKind::RandomReads);
         assert_eq!((&reads.response, reads.response().sum), (&None, 4));
+    }
+
+    #[test]
+    fn a_write_is_counted_whatever_becomes_of_its_flush() {
+        let write = |at| {
+            [
+                event(at, Issued, Write, 8),
+                event(at + 1, Completed, Write, 8),
+            ]
+        };
+        let flush = |at| event(at, Issued, Flush, 0);
+        let mut events: Vec<RequestEvent> = Vec::new();
+        // The end of the first flush was lost, that of the last has not come yet.
+        for at in [0, 10] {
+            events.extend(write(at));
+            events.push(flush(at + 2));
+        }
+        let found = seen(&events);
+        let writes = flow(&found, FlowKind::PageWrites);
+        assert_eq!((writes.requests, found.open), (2, 2));
+        let mut requests = Requests::new(DiskPart {
+            sectors: None,
+            block: 8192,
+        });
+        events.iter().for_each(|event| requests.add(event));
+        requests.abandon();
+        let found = requests.take();
+        let writes = flow(&found, FlowKind::PageWrites);
+        assert_eq!((writes.requests, found.open, found.abandoned), (2, 0, 2));
     }
 
     #[test]
