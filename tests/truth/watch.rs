@@ -2,12 +2,11 @@
 //! in its journal once, with its bytes, whatever the machine does meanwhile.
 
 use super::{rigel, witness::Device};
-use crate::common::{Missing, Place, kill, scratch_file, test, text, wait_until};
-use rigel_model::Counters;
-use rigel_model::MIB;
+use crate::common::{Missing, Place, journal_lines, kill, scratch_file, test, text, wait_until};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{DiskInterval, FlowKind, RequestFlow, TracedRequests};
+use rigel_model::{Counters, MIB};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -140,6 +139,8 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                 prompt += u64::from(began.elapsed() < FLUSH_GAP_MAX);
             }
             drop(target);
+            // Without a cache the kernel asks the device for no flush.
+            let has_cache = device.setting("queue/write_cache") == "write back";
             ended(child);
             let run = Run::read(&place.0.join("run")).unwrap();
             traced(&run)?;
@@ -164,12 +165,11 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                     .map_or(0, |disk| disk.traced.as_ref().unwrap().open);
             let all_told = format!("{lost} lost, {without_twin} halves: {:#?}", run.watched);
             assert!(lost + without_twin < 113, "of 1,130 requests: {all_told}");
-            // A trace that tells of losses does not count all of them. One that tells of none has all.
-            let is_whole = lost + without_twin == 0;
+            // What is not there was told of, in one of these ways.
+            let told = lost + without_twin;
             let all = |(requests, bytes): (u64, u64), made: u64, each: u64| {
-                let least = if is_whole { made } else { made - made / 4 };
                 assert!(
-                    (least..=made).contains(&requests) && bytes == requests * each,
+                    requests <= made && requests + told >= made && bytes == requests * each,
                     "{requests} requests of {bytes} bytes, where {made} of {each} bytes were made: {all_told}"
                 );
             };
@@ -185,21 +185,23 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
             };
             let empty = of_trace(|traced| traced.empty_writes);
             let asked = rose(|counters| counters.writes).saturating_sub(340);
+            assert_eq!(asked, if has_cache { 40 } else { 0 }, "{all_told}");
             assert!(
-                empty <= asked && asked <= 40,
-                "{empty} of {asked} of 40: {all_told}"
+                empty <= asked && empty + told >= asked,
+                "{empty}: {all_told}"
             );
             // A flush after each of the last forty writes made that write durable. Where the machine
             // was slow between the two, that does not show.
             let flushes = sums(&run, FlowKind::Flushes).0;
             assert!(
-                flushes <= asked && logs <= flushes,
-                "{logs} of {flushes}: {all_told}"
+                flushes <= asked && flushes + told >= asked,
+                "{flushes}: {all_told}"
             );
-            if is_whole {
-                assert_eq!((empty, flushes), (asked, asked), "{all_told}");
-                assert!(asked < 40 || logs >= prompt, "{prompt} to 40: {all_told}");
-            }
+            let sure = prompt.min(asked).saturating_sub(told);
+            assert!(
+                (sure..=flushes).contains(&logs),
+                "{prompt} to {asked}: {logs}: {all_told}"
+            );
             Ok(())
         },
     );
@@ -246,11 +248,9 @@ fn a_watch_that_is_killed_keeps_its_intervals_and_goes_on() {
             let place = Place::new("watch-killed");
             let mut child = begun(&place, &device.path(), &["--for", "1h"]);
             let out = place.0.join("run");
-            let lines = || {
-                let text = std::fs::read_to_string(out.join("journal.jsonl")).unwrap_or_default();
-                text.matches('\n').count()
-            };
-            wait_until("two intervals are in the journal", || lines() >= 3);
+            wait_until("two intervals are in the journal", || {
+                journal_lines(&out) >= 3
+            });
             kill(&mut child);
             let before = Run::read(&out).unwrap();
             assert!(before.watched.len() >= 2);

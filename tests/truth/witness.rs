@@ -58,9 +58,15 @@ impl Device {
         self.node.0.clone()
     }
 
+    /// What the kernel says of the device in this file of its folder.
+    pub(crate) fn setting(&self, file: &str) -> String {
+        let text = fs::read_to_string(format!("/sys/block/{}/{file}", self.name)).unwrap();
+        text.trim().into()
+    }
+
     /// Reads done, reads merged into others, sectors read, and writes done.
     fn counters(&self) -> [u64; 4] {
-        let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.name)).unwrap();
+        let stat = self.setting("stat");
         let fields: Vec<u64> = stat
             .split_whitespace()
             .map(|field| field.parse().unwrap())

@@ -149,8 +149,8 @@ pub fn of_windows(windows: &[&Histogram], level: Level) -> Vec<Mode> {
         }
     }
     let ranges: Vec<CountedRange> = counted.into_iter().map(|(_, range)| range).collect();
-    let found = modes(&ranges);
-    let known = found.iter().map(|mode| {
+    let split = modes(&ranges);
+    let with_intervals = split.iter().map(|mode| {
         let is_in = |low: u64| {
             let middle = f64::midpoint(edge(step(low)), edge(step(low) + 1));
             middle > mode.low && mode.high.is_none_or(|high| middle < high)
@@ -175,7 +175,7 @@ pub fn of_windows(windows: &[&Histogram], level: Level) -> Vec<Mode> {
             ..*mode
         })
     });
-    known.collect::<Option<_>>().unwrap_or_default()
+    with_intervals.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The buckets, with an empty one wherever one does not begin where the one before ends.
