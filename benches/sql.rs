@@ -135,7 +135,7 @@ impl Bench {
     fn reads(&self) -> Result<(), String> {
         let last = self.tables.scale - 64;
         self.ask(&format!(
-            "CREATE OR REPLACE FUNCTION look_up(n int) RETURNS bigint LANGUAGE plpgsql AS $$ \
+            "CREATE OR REPLACE FUNCTION public.look_up(n int) RETURNS bigint LANGUAGE plpgsql AS $$ \
              DECLARE k bigint; r bigint; t bigint := 0; BEGIN FOR i IN 1..n LOOP k := \
              floor(random() * {last}); SELECT count(c1) INTO r FROM rigel.blocks_1 WHERE id >= k \
              AND id < k + 64; t := t + r; END LOOP; RETURN t; END $$"
@@ -144,7 +144,7 @@ impl Bench {
             "\\set k random(0, {last})\nSELECT count(c1) FROM rigel.blocks_1 WHERE id >= :k AND \
              id < :k + 1;\n"
         );
-        let many = "SELECT look_up(20);\n";
+        let many = "SELECT public.look_up(20);\n";
         println!(
             "\n## Physical reads a second, medians of {}\n",
             self.settings.rounds
@@ -314,16 +314,16 @@ impl Bench {
         let mut theirs = Vec::new();
         let mut ours: Vec<(u32, f64)> = Vec::new();
         for _ in 0..self.settings.rounds {
-            psql("DROP TABLE IF EXISTS copied")?;
+            psql("DROP TABLE IF EXISTS public.copied")?;
             psql(
-                "CREATE TABLE copied (LIKE rigel.blocks_1) WITH (fillfactor = 10, \
+                "CREATE TABLE public.copied (LIKE rigel.blocks_1) WITH (fillfactor = 10, \
                  autovacuum_enabled = off)",
             )?;
             psql("CHECKPOINT")?;
             let began = Instant::now();
-            psql(&format!("\\copy copied FROM '{}'", rows.display()))?;
+            psql(&format!("\\copy public.copied FROM '{}'", rows.display()))?;
             theirs.push(began.elapsed().as_secs_f64());
-            psql("DROP TABLE copied")?;
+            psql("DROP TABLE public.copied")?;
             for degree in [1, 2] {
                 sql::remove(&self.access).map_err(|error| error.to_string())?;
                 psql("CHECKPOINT")?;

@@ -21,8 +21,8 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT TERM
 
-# Clippy compiles as the compiler does, and its lints need no pass of their own over all crates and dependencies.
-compiled() { RUSTC_WORKSPACE_WRAPPER=clippy-driver cargo test --locked --workspace "$@"; }
+# The lints come with the compilation: no pass of their own over all crates and dependencies.
+compiled() { RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/compile-with-lints.sh cargo test --locked --workspace "$@"; }
 
 # Name and program of every test binary, one a line. Benchmarks are only compiled. A warning is a failure, and stops nothing.
 build() {

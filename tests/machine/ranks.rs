@@ -53,8 +53,7 @@ fn three_ranks_measure_a_model_as_one_run() {
 fn three_ranks_measure_a_directory_in_common_windows() {
     let place = Place::new("ranks-directory");
     std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line =
-        "curve storage --depth 2 --scratch-size 64MiB --point-min 1s --point-max 2s --out out";
+    let line = "curve storage --depth 2 --scratch-size 64MiB --point-max 1s --out out";
     let outputs = run(&place, line, 3);
     assert_eq!(statuses(&outputs), [Some(0); 3], "{}", stderr(&outputs[0]));
     let run = journal(&place, "out");
@@ -425,7 +424,7 @@ fn three_hosts_under_mpiexec_with_clocks_of_their_own_measure_one_directory() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/cluster-demo.sh");
         let output = Command::new(script)
             .args([env!("CARGO_BIN_EXE_rigel"), "storage", "out"])
-            .args("--depth 2 --scratch-size 64MiB --point-min 1s --point-max 2s".split(' '))
+            .args("--depth 2 --scratch-size 64MiB --point-max 1s".split(' '))
             .env("RIGEL_DEMO_VERB", "curve")
             .current_dir(&place.0)
             .output()

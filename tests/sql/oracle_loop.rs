@@ -130,7 +130,7 @@ END;"
         ))
         .unwrap();
     session
-        .query_drop("CREATE TABLE places (place INT, id INT)")
+        .query_drop("CREATE TABLE places (place INT, id INT, KEY (id))")
         .unwrap();
     session
         .query_drop(format!("CALL rigel_keys.fill({ROWS})"))

@@ -8,13 +8,14 @@
 
 use super::{Engine, Session};
 use crate::clock::Clock;
+use lru::LruCache;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{
     Cache, Cause, Completion, Distribution, Error, Fault, Kind, Limit, Nanos, Op, Outcome, SimSpec,
     Slot,
 };
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::sync::Mutex;
 
 /// Error number of a failed operation of the model: EIO.
@@ -65,32 +66,34 @@ impl Bucket {
 /// A block: its position and its length.
 type BlockSpan = (u64, u32);
 
-/// LRU cache: the most recently touched blocks, up to the capacity. Evicts exactly the least
-/// recently touched block.
-#[derive(Debug, Default)]
+/// Cache of the most recently touched blocks, up to its capacity.
+#[derive(Debug)]
 struct Recent {
-    /// Last touch of each block, counted in touches.
-    touched: HashMap<BlockSpan, u64>,
-    by_age: BTreeMap<u64, BlockSpan>,
+    blocks: LruCache<BlockSpan, ()>,
     bytes: u64,
-    touches: u64,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self {
+            blocks: LruCache::unbounded(),
+            bytes: 0,
+        }
+    }
 }
 
 impl Recent {
     /// Touches the block of `op`. Returns true on a hit.
     fn touch(&mut self, cache: Cache, op: Op) -> bool {
-        self.touches += 1;
         let block = (op.position, op.length);
-        self.by_age.insert(self.touches, block);
-        if let Some(before) = self.touched.insert(block, self.touches) {
-            self.by_age.remove(&before);
+        if self.blocks.get(&block).is_some() {
             return true;
         }
+        self.blocks.put(block, ());
         self.bytes += u64::from(op.length);
         while self.bytes > cache.bytes.0
-            && let Some((_, oldest)) = self.by_age.pop_first()
+            && let Some((oldest, ())) = self.blocks.pop_lru()
         {
-            self.touched.remove(&oldest);
             self.bytes -= u64::from(oldest.1);
         }
         false
