@@ -127,7 +127,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
     if let Some((file, found)) = args.junit.as_deref().zip(found) {
         write_junit(file, &found.junit(&measured.run.header.facts.name))?;
     }
-    let status = found.map_or(0, |found| exit_status(found.outcome));
+    let status = measured.results.outcome().map_or(0, exit_status);
     measuring::conclude(job, &measured, stopped, status)
 }
 

@@ -13,6 +13,7 @@ pub mod conf;
 mod curve;
 mod database;
 mod demand;
+mod duet;
 mod exit_status;
 mod expect;
 mod fit;
@@ -66,8 +67,8 @@ use std::path::Path;
 #[command(
     after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was \
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
-                  --need of fit, --fail-if-slower of compare, an expectation of expect; or check \
-                  has a warning; 4 undecided, by --max-latency, --need or expect; 5 expect did not \
+                  --need of fit, --fail-if-slower of compare and duet, an expectation of expect; or \
+                  check has a warning; 4 undecided, by --max-latency, --need, expect or duet; 5 expect did not \
                   measure it."
 )]
 struct Cli {
@@ -85,6 +86,7 @@ enum CliVerb {
     Watch(Box<watch::WatchArgs>),
     Fit(Box<fit::FitArgs>),
     Expect(Box<expect::ExpectArgs>),
+    Duet(Box<duet::DuetArgs>),
     Check(check::CheckArgs),
     Import(import::ImportArgs),
     Report(report::ReportArgs),
@@ -115,8 +117,13 @@ fn command() -> clap::Command {
             targets.help(expect::TARGETS).long_help(expect::TARGETS)
         })
     });
+    command = command.mut_subcommand("duet", |verb| {
+        verb.mut_arg("targets", |targets| {
+            targets.help(duet::TARGETS).long_help(duet::TARGETS)
+        })
+    });
     // Verbs of one host refuse to be one of several ranks: --alone is all that they know of them.
-    for name in ["expect", "layers", "watch"] {
+    for name in ["duet", "expect", "layers", "watch"] {
         command = command.mut_subcommand(name, |verb| {
             verb.mut_args(|arg| {
                 let is_of_ranks = arg.get_help_heading() == Some(ranks::SEVERAL_HOSTS);
@@ -221,6 +228,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             CliVerb::Watch(args) => watch::run(&args),
             CliVerb::Fit(args) => fit::run(&args),
             CliVerb::Expect(args) => expect::run(&args),
+            CliVerb::Duet(args) => duet::run(&args),
             CliVerb::Check(args) => check::run(&args),
             CliVerb::Import(args) => import::run(&args),
             CliVerb::Report(args) => report::run(&args),
@@ -256,11 +264,12 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
 
 /// A complete command of the verb whose usage the parser shows.
 fn example(said: &str) -> Option<&'static str> {
-    const EXAMPLES: [&str; 9] = [
+    const EXAMPLES: [&str; 10] = [
         "rigel check /var/lib/data",
         "rigel calibrate /var/lib/data",
         "rigel curve /var/lib/data --depth 1..64",
         "rigel expect 'p99<2ms@3000/s' /var/lib/data",
+        "rigel duet /mnt/one /mnt/other",
         "rigel soak /var/lib/data --for 7d",
         "rigel report calibrate_20260101_1200.rigel",
         "rigel compare before.rigel after.rigel",
@@ -435,6 +444,7 @@ mod tests {
             [
                 "calibrate",
                 "curve",
+                "duet",
                 "expect",
                 "fit",
                 "layers",
@@ -487,7 +497,7 @@ mod tests {
             });
             let shown: Vec<&str> = options.filter_map(clap::Arg::get_long).collect();
             match name.as_str() {
-                "expect" | "layers" | "watch" => assert_eq!(shown, ["alone"], "{name}"),
+                "duet" | "expect" | "layers" | "watch" => assert_eq!(shown, ["alone"], "{name}"),
                 "calibrate" | "curve" | "fit" => assert!(shown.len() > 5, "{name}: {shown:?}"),
                 _ => {}
             }

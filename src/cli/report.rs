@@ -11,7 +11,6 @@ use rigel_report::document::{Document, Extent};
 use rigel_report::{self as report, fio, text};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::{CurveResult, sessions};
-use rigel_verbs::expect::ExpectResult;
 use std::path::PathBuf;
 
 /// Print a report of a run, computed from its journal
@@ -105,12 +104,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 }
 
 /// The status with which several ranks ended, so that a script need not trust that of a launcher; that
-/// of what a run expected; 0 for other runs, and for one that goes on.
+/// of the outcome of a run; 0 for other runs, and for one that goes on.
 fn as_it_ended(measured: &Evaluated) -> u8 {
-    let expected = measured.results.downcast_ref::<ExpectResult>();
-    let expected = expected.map_or(0, |found| exit_status(found.outcome));
+    let outcome = measured.results.outcome().map_or(0, exit_status);
     let of_ranks = measured.run.ranks.ended;
-    of_ranks.map_or(expected, |end| end.status)
+    of_ranks.map_or(outcome, |end| end.status)
 }
 
 impl ReportArgs {

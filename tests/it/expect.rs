@@ -5,13 +5,13 @@ use crate::common::run;
 use crate::queues::truths::{Queue, Saturated};
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::plan::Plan;
+use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::{PointSummary, SoFar};
 use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::PointRecord;
 use rigel_model::record::visits::joined;
 use rigel_model::{Nanos, Ratio};
-use rigel_verbs::expect::plan::time_used;
 use rigel_verbs::expect::{ExpectRequest, ExpectResult};
 
 /// Runs of each list. `RIGEL_RUNS` asks for more.

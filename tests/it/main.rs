@@ -14,6 +14,7 @@ mod compare;
 mod compare_series;
 mod curve;
 mod docs;
+mod duet;
 mod expect;
 mod fit;
 mod fuzz;

@@ -116,6 +116,7 @@ fn bench(target: &Target, points: &[Point]) -> Bench {
         sql: None,
         part: None,
         host_of_rank: Some("h1"),
+        beside: None,
     };
     Bench::prepare(
         &request,

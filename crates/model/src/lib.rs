@@ -59,6 +59,7 @@ pub use pattern::Pattern;
 pub use plan_times::{PlanCosts, PlanTime, TablePlan};
 pub use point::{
     ActiveRanks, Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp,
+    arm_letter,
 };
 pub use point_limits::PointLimits;
 pub use spoken::{decoded, spoken};

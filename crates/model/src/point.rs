@@ -143,6 +143,13 @@ pub enum Coordinates {
         /// Number of the round, from 1.
         round: u32,
     },
+    /// Random reads by one of the arms of a duet.
+    Arm {
+        /// Its number, from 0.
+        arm: u32,
+        /// Outstanding I/Os.
+        depth: u32,
+    },
     /// All streams of a demand at once, at a multiple of their rates.
     Multiple {
         /// The multiple, times 1000.
@@ -256,6 +263,8 @@ pub enum Step {
     Hosts,
     /// Small I/O of one rank beside the others.
     Neighbours,
+    /// One of the arms of a duet.
+    Arm,
     /// A multiple of a demand.
     Multiple,
 }
@@ -294,6 +303,7 @@ impl Coordinates {
             Self::Round { .. } => Step::Round,
             Self::Hosts { .. } => Step::Hosts,
             Self::Neighbours { .. } => Step::Neighbours,
+            Self::Arm { .. } => Step::Arm,
             Self::Multiple { .. } => Step::Multiple,
         }
     }
@@ -307,6 +317,7 @@ impl Coordinates {
             | Self::Again { depth }
             | Self::ClosingDepth { depth }
             | Self::ClosingWrite { depth }
+            | Self::Arm { depth, .. }
             | Self::Hosts { depth, .. } => depth,
             Self::Neighbours { in_flight_max, .. } | Self::Rate { in_flight_max, .. } => {
                 in_flight_max
@@ -447,6 +458,7 @@ impl Coordinates {
             Self::Round { round, .. } => format!("round:{round}"),
             Self::Hosts { active, round, .. } => format!("hosts:{}:{round}", active.name()),
             Self::Neighbours { depth, round, .. } => format!("neighbours:{depth}:{round}"),
+            Self::Arm { arm, .. } => format!("arm:{}", arm_letter(*arm)),
             Self::Multiple { thousandths } => {
                 format!("multiple:{}", f64::from(*thousandths) / 1e3)
             }
@@ -524,6 +536,11 @@ impl Layer {
     pub fn is_database(self) -> bool {
         !matches!(self, Layer::Async | Layer::Sync)
     }
+}
+
+/// What an arm of a duet is called: A, B, C.
+pub fn arm_letter(arm: u32) -> char {
+    char::from_u32(u32::from(b'A') + arm % 26).unwrap_or('A')
 }
 
 /// All rounds together have no number.
@@ -621,6 +638,7 @@ impl std::fmt::Display for Coordinates {
                 }
                 round_number(f, round)
             }
+            Self::Arm { arm, depth } => write!(f, "arm {}, depth {depth}", arm_letter(arm)),
             Self::Multiple { thousandths } => write!(f, "{} ×", f64::from(thousandths) / 1e3),
         }
     }

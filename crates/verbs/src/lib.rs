@@ -8,6 +8,7 @@
 
 pub mod calibrate;
 pub mod curve;
+pub mod duet;
 mod earlier;
 mod evaluated;
 #[cfg(any(test, feature = "examples"))]

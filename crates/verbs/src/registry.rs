@@ -3,6 +3,7 @@
 use crate::Verb;
 use crate::calibrate::CalibrateRequest;
 use crate::curve::CurveRequest;
+use crate::duet::DuetRequest;
 use crate::expect::ExpectRequest;
 use crate::fit::FitRequest;
 use crate::import::ImportRequest;
@@ -22,7 +23,7 @@ use std::path::Path;
 type ReadRequest = fn(&Value) -> Result<Box<dyn Verb>, serde_json::Error>;
 
 /// Each verb that makes a run, by its name in journals.
-const VERBS: [(&str, ReadRequest); 10] = [
+const VERBS: [(&str, ReadRequest); 11] = [
     ("orion", request::<OrionRequest>),
     ("calibrate", request::<CalibrateRequest>),
     ("curve", request::<CurveRequest>),
@@ -33,6 +34,7 @@ const VERBS: [(&str, ReadRequest); 10] = [
         }))
     }),
     ("expect", request::<ExpectRequest>),
+    ("duet", request::<DuetRequest>),
     ("layers", request::<LayersRequest>),
     ("soak", request::<SoakRequest>),
     ("fit", request::<FitRequest>),

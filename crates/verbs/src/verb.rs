@@ -158,6 +158,12 @@ pub trait VerbResult: Any {
         &[]
     }
 
+    /// The outcome that the exit status says, of the run and of its reports; `None` if it says only
+    /// whether the run is complete.
+    fn outcome(&self) -> Option<BoundVerdict> {
+        None
+    }
+
     /// Whether any load kept the latency bound; `None` if there was none.
     fn bound_verdict(&self) -> Option<BoundVerdict> {
         None

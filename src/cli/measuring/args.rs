@@ -111,7 +111,7 @@ const LOG_ENGINE: &str = "psync";
 ///
 /// # Errors
 /// It is not one.
-pub(super) fn target(args: &MeasuringArgs) -> Result<Target, Error> {
+pub(in crate::cli) fn target(args: &MeasuringArgs) -> Result<Target, Error> {
     let given = GivenTargets {
         targets: &args.targets,
         option: "",

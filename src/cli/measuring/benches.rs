@@ -1,7 +1,8 @@
 //! The benches of a run, and which of them measures a point.
 //!
-//! Input: a job. Output: one bench, or one for each layer of `rigel layers`, whose points differ in
-//! target and engine. Only this file knows that there may be several.
+//! Input: a job. Output: one bench; or one for each layer of `rigel layers` and each arm of
+//! `rigel duet`, whose points differ in target and engine. Only this file knows that there may be
+//! several.
 
 use super::job::{Job, header};
 use crate::cli::membership;
@@ -10,6 +11,7 @@ use rigel_analyse::plan::VolumeShape;
 use rigel_model::record::journal::Header;
 use rigel_verbs::Verb;
 use rigel_verbs::calibrate::CalibrateRequest;
+use rigel_verbs::duet::{DuetArm, DuetRequest};
 use rigel_verbs::layers::LayersRequest;
 
 use rigel_database::Access;
@@ -17,14 +19,26 @@ use rigel_measure::run::agreement;
 use rigel_measure::run::{Bench, BenchRequest, Listen, ServerWatch, SqlRequest};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::ranks::RankGroup;
-use rigel_model::{Coordinates, Error, Layer, Layout, Nanos, Point, SqlTarget, SqlWork, Target};
+use rigel_model::{
+    Coordinates, Error, Layer, Layout, Nanos, Point, SqlTarget, SqlWork, Target, arm_letter,
+};
 use rigel_verbs::calibrate::suspect_below;
 use std::sync::atomic::AtomicBool;
 
+/// The points of a run that one bench measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PointsOf {
+    /// All.
+    Run,
+    /// Those of a layer.
+    Layer(Layer),
+    /// Those of an arm of a duet, by its number.
+    Arm(u32),
+}
+
 /// A part of a run's points, and what they are measured on.
 struct BenchPlan {
-    /// The layer of its points; `None` if all points are of this part.
-    layer: Option<Layer>,
+    points: PointsOf,
     target: Target,
     engine: EngineChoice,
     /// The work of database sessions, and their statement timeout.
@@ -32,7 +46,7 @@ struct BenchPlan {
 }
 
 /// The benches of a run.
-pub(super) struct Benches(Vec<(Option<Layer>, Bench)>);
+pub(super) struct Benches(Vec<(PointsOf, Bench)>);
 
 impl Benches {
     /// Prepares all of them.
@@ -41,10 +55,15 @@ impl Benches {
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<Self, Error> {
-        let each = parts(job)
-            .into_iter()
-            .map(|part| Ok((part.layer, prepare(job, &part, stop, listen)?)));
-        each.collect::<Result<_, Error>>().map(Self)
+        let mut made: Vec<(PointsOf, Bench)> = Vec::new();
+        for part in parts(job) {
+            // Arms of one directory read the same scratch file.
+            let first = made.first().map(|(_, bench)| bench);
+            let first = first.filter(|_| part.target == job.target);
+            let bench = prepare(job, (&part, first), stop, listen)?;
+            made.push((part.points, bench));
+        }
+        Ok(Self(made))
     }
 
     /// As [`all_ready`], with the main bench.
@@ -52,17 +71,21 @@ impl Benches {
         all_ready(self.main(), job)
     }
 
-    /// The bench whose target and engine the journal's header describes: of layers, the database's.
+    /// The bench whose target and engine the journal's header describes: of layers, the database's; of
+    /// arms, the first.
     pub(super) fn main(&self) -> &Bench {
-        self.layer(Layer::Row).unwrap_or(&self.0[0].1)
+        self.find(PointsOf::Layer(Layer::Row))
+            .unwrap_or(&self.0[0].1)
     }
 
     /// The bench that measures a point.
     pub(super) fn of(&self, point: &Point) -> &Bench {
-        match point.coordinates {
-            Coordinates::Layer { layer, .. } => self.layer(layer).unwrap_or(self.main()),
-            _ => self.main(),
-        }
+        let points = match point.coordinates {
+            Coordinates::Layer { layer, .. } => PointsOf::Layer(layer),
+            Coordinates::Arm { arm, .. } => PointsOf::Arm(arm),
+            _ => PointsOf::Run,
+        };
+        self.find(points).unwrap_or(self.main())
     }
 
     /// Notes in the request from which response time on a cache is suspected, by what is known of
@@ -74,18 +97,16 @@ impl Benches {
         }
     }
 
-    fn layer(&self, layer: Layer) -> Option<&Bench> {
-        self.0
-            .iter()
-            .find(|(of, _)| *of == Some(layer))
-            .map(|(_, bench)| bench)
+    fn find(&self, points: PointsOf) -> Option<&Bench> {
+        let (_, bench) = self.0.iter().find(|(of, _)| *of == points)?;
+        Some(bench)
     }
 
     /// Stores in the request which engine was chosen for raw asynchronous I/O, so that a resumed
     /// run takes the same.
     pub(super) fn name_engines(&self, verb: &mut dyn Verb) {
         let request = verb.downcast_mut::<LayersRequest>();
-        if let (Some(request), Some(raw)) = (request, self.layer(Layer::Async)) {
+        if let (Some(request), Some(raw)) = (request, self.find(PointsOf::Layer(Layer::Async))) {
             request.asynchronous = raw.engine_name().into();
         }
     }
@@ -94,9 +115,15 @@ impl Benches {
     /// every finding stands in it once.
     pub(super) fn header(&self, job: &Job, points: Vec<Point>) -> Header {
         let mut header = header(self.main(), points, job);
-        if let Some(raw) = self.layer(Layer::Async) {
+        if let Some(raw) = self.find(PointsOf::Layer(Layer::Async)) {
             header.engine_about = format!("{}; raw: {}", header.engine_about, raw.engine_about());
             header.facts.members.clone_from(&raw.facts.members);
+        }
+        if let [(PointsOf::Arm(_), _), ..] = self.0[..] {
+            let each = (0..)
+                .zip(&self.0)
+                .map(|(arm, (_, bench))| format!("{}: {}", arm_letter(arm), bench.engine_about()));
+            header.engine_about = each.collect::<Vec<_>>().join("; ");
         }
         let of_server = job.private.iter().flat_map(|private| &private.findings);
         header.findings.clear();
@@ -132,15 +159,32 @@ pub(super) fn all_ready(bench: &Bench, job: &Job) -> Result<Option<RankGroup>, E
     }))
 }
 
+/// The parts of a duet: its arms.
+fn arms(job: &Job, duet: &DuetRequest) -> Vec<BenchPlan> {
+    let part = |(arm, of): (u32, &DuetArm)| BenchPlan {
+        points: PointsOf::Arm(arm),
+        target: of.target.clone().unwrap_or_else(|| job.target.clone()),
+        engine: EngineChoice {
+            name: of.engine.clone().unwrap_or_else(|| job.engine.name.clone()),
+            buffered: job.engine.buffered,
+        },
+        sql: None,
+    };
+    (0..).zip(&duet.arms).map(part).collect()
+}
+
 /// The parts of a run.
 fn parts(job: &Job) -> Vec<BenchPlan> {
+    if let Some(duet) = job.verb.downcast_ref::<DuetRequest>() {
+        return arms(job, duet);
+    }
     let Some(layers) = job.verb.downcast_ref::<LayersRequest>() else {
         let sql = job
             .verb
             .sql()
             .map(|terms| (terms.work, terms.statement_timeout));
         return vec![BenchPlan {
-            layer: None,
+            points: PointsOf::Run,
             target: job.target.clone(),
             engine: job.engine.clone(),
             sql,
@@ -169,7 +213,7 @@ fn parts(job: &Job) -> Vec<BenchPlan> {
         };
         let sql = layers.work_of(layer).map(|work| (work, None));
         BenchPlan {
-            layer: Some(layer),
+            points: PointsOf::Layer(layer),
             target,
             engine: EngineChoice {
                 name: engine,
@@ -181,10 +225,10 @@ fn parts(job: &Job) -> Vec<BenchPlan> {
     layers.layers().into_iter().map(part).collect()
 }
 
-/// The bench of a part.
+/// The bench of a part, on the scratch file of another one if it has the same.
 fn prepare(
     job: &Job,
-    part: &BenchPlan,
+    (part, beside): (&BenchPlan, Option<&Bench>),
     stop: &AtomicBool,
     listen: &mut Listen,
 ) -> Result<Bench, Error> {
@@ -216,6 +260,7 @@ fn prepare(
         workers: options.workers,
         seed: options.seed.wrapping_add(rank),
         part: part_of((rank, of), request.writes(), shares),
+        beside,
         host_of_rank: ranks.map(|ranks| ranks.members()[ranks.rank()].host.as_str()),
         sql: sql.map(|(access, (work, statement_timeout))| SqlRequest {
             access,
@@ -224,11 +269,14 @@ fn prepare(
             watch,
         }),
     };
-    let points =
-        |volume: VolumeShape<'_>| match (request.downcast_ref::<LayersRequest>(), part.layer) {
-            (Some(request), Some(layer)) => request.extremes_of(layer, options.seed),
-            _ => request.prepared(volume, options.seed),
-        };
+    let (layers, duet) = (request.downcast_ref(), request.downcast_ref());
+    let points = |volume: VolumeShape<'_>| match (part.points, layers, duet) {
+        (PointsOf::Layer(layer), Some(layers), _) => {
+            LayersRequest::extremes_of(layers, layer, options.seed)
+        }
+        (PointsOf::Arm(arm), _, Some(duet)) => DuetRequest::extremes_of(duet, arm, options.seed),
+        _ => request.prepared(volume, options.seed),
+    };
     Bench::prepare(&asked, points, stop, listen)
 }
 
@@ -250,10 +298,10 @@ fn own_target(target: &Target, own: Option<&Access>) -> Target {
     }
 }
 
-/// The only bench of a run without layers.
+/// The only bench of a run without layers or arms.
 pub(super) fn only(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
     let part = parts(job).swap_remove(0);
-    prepare(job, &part, stop, listen)
+    prepare(job, (&part, None), stop, listen)
 }
 
 #[cfg(test)]

@@ -119,6 +119,7 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
             )
         }
         Coordinates::Multiple { thousandths } => (36, u64::from(thousandths)),
+        Coordinates::Arm { arm, .. } => (38, u64::from(arm)),
         Coordinates::Neighbours {
             rate_per_s,
             depth,

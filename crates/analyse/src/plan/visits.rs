@@ -172,6 +172,12 @@ fn warm_up(response_us: f64) -> WarmUp {
 /// of a full queue take to leave it.
 const RESPONSES: f64 = 3.0;
 
+/// Time of all visits with their warm-ups, in seconds: what a budget is for.
+pub fn time_used(done: &[PointSummary]) -> f64 {
+    let of = |point: &PointSummary| point.measured_s + point.warm_up_s;
+    done.iter().map(of).sum()
+}
+
 fn seed_of_visit(seed: u64, coordinates: Coordinates, visits: usize) -> u64 {
     seed_of(
         seed ^ (visits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -42,7 +42,7 @@ impl Variation {
 /// Points whose visits vary alike: reads, or writes.
 fn is_of_group(coordinates: Coordinates, writes: bool) -> bool {
     match coordinates.step() {
-        Step::Depth | Step::Large | Step::Stream | Step::Rate => !writes,
+        Step::Depth | Step::Large | Step::Stream | Step::Rate | Step::Arm => !writes,
         Step::Write | Step::Log => writes,
         _ => false,
     }

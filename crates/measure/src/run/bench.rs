@@ -77,6 +77,8 @@ pub struct BenchRequest<'a> {
     /// Name of the host, for one of several ranks. No other process attends to a rank, so a scratch
     /// file is made in a thread that can be left behind, and what does not answer is said here.
     pub host_of_rank: Option<&'a str>,
+    /// The bench whose scratch file is measured in place of one of its own.
+    pub beside: Option<&'a Bench>,
 }
 
 /// How to connect to a database, and what to run on it.
@@ -261,14 +263,17 @@ impl Bench {
                 bytes,
                 keep,
             } => {
-                let scratch = if let Some(host) = request.host_of_rank {
-                    detached_scratch(directory, (*bytes, *keep), host, stop, listen)?
+                let of_other = request.beside.and_then(|bench| bench.scratch.clone());
+                let scratch = if let Some(scratch) = of_other {
+                    scratch
+                } else if let Some(host) = request.host_of_rank {
+                    detached_scratch(directory, (*bytes, *keep), host, stop, listen)?.into()
                 } else {
                     let mut filled = |done, of| {
                         listen(Event::Fill { done, of });
                         !stop.load(Ordering::Relaxed)
                     };
-                    Scratch::make(directory, *bytes, *keep, &mut filled)?
+                    Scratch::make(directory, *bytes, *keep, &mut filled)?.into()
                 };
                 (vec![scratch.opened()?], Layout::Concat, Some(scratch))
             }
@@ -308,11 +313,11 @@ impl Bench {
         request: &BenchRequest,
         members: Vec<Opened>,
         layout: Layout,
-        scratch: Option<Scratch>,
+        scratch: Option<Arc<Scratch>>,
         plan: impl FnOnce(VolumeShape) -> Vec<Point>,
     ) -> Result<Self, Error> {
         let buffered = request.engine.buffered;
-        let called = scratch.as_ref().map(Scratch::display_name);
+        let called = scratch.as_deref().map(Scratch::display_name);
         let look_at = preflight::PreflightRequest {
             members: &[],
             called,
@@ -395,7 +400,7 @@ impl Bench {
             counted: CountedServers::None,
             observer: Observer::new(devices),
             workers: request.workers,
-            scratch: scratch.map(Arc::new),
+            scratch,
             named,
             host: look.host,
             facts: look.target,

@@ -73,6 +73,10 @@ impl VerbResult for ExpectResult {
         report.json_with("expect", self)
     }
 
+    fn outcome(&self) -> Option<BoundVerdict> {
+        Some(self.outcome)
+    }
+
     fn bound_verdict(&self) -> Option<BoundVerdict> {
         Some(self.outcome)
     }

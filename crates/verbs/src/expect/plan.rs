@@ -3,7 +3,7 @@
 
 use super::request::ExpectRequest;
 use rigel_analyse::plan::search::{LARGE, SMALL, WARM_UP, WINDOW, seed_of};
-use rigel_analyse::plan::visits::Visits;
+use rigel_analyse::plan::visits::{Visits, time_used};
 use rigel_analyse::plan::{Plan, check_sizes, least_common_multiple};
 use rigel_analyse::point::expected::VISITS_LEAST;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
@@ -255,10 +255,4 @@ impl ExpectRequest {
             window: until.window(WINDOW),
         }
     }
-}
-
-/// Time of all visits with their warm-ups, in seconds: what the budget is for.
-pub fn time_used(done: &[PointSummary]) -> f64 {
-    let of = |point: &PointSummary| point.measured_s + point.warm_up_s;
-    done.iter().map(of).sum()
 }

@@ -1,10 +1,10 @@
 //! The results of `rigel expect`: a line for each expectation, and what follows from all of them.
 
-use super::plan::time_used;
 use super::request::ExpectRequest;
 use crate::verb::incomplete;
 use rigel_analyse::figures::quantity::{Unit, per_second};
 use rigel_analyse::plan::Plan;
+use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::{run_checks, unseen};
 use rigel_analyse::{
     BoundVerdict, Estimate, ExpectedVerdict, PointSummary, RateMet, summarise_judged, variation,

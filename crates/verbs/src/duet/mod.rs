@@ -1,0 +1,64 @@
+//! `rigel duet`: which of two or more is faster, measured in turn within one run.
+
+mod conclusion;
+mod document;
+mod plan;
+mod request;
+mod result;
+mod rounds;
+
+use crate::{Verb, VerbResult};
+pub use request::{DuetArm, DuetRequest};
+pub use result::{ArmResult, Compared, DuetResult};
+use rigel_analyse::compare::subject::Term;
+use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::{BoundVerdict, PointSummary};
+use rigel_model::Finding;
+use rigel_model::record::journal::{Header, Run};
+use rigel_report::data::Reported;
+use rigel_report::document::{Document, Section};
+pub use rounds::DuetAnswer;
+
+impl Verb for DuetRequest {
+    fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
+        Box::new(self.results(run))
+    }
+
+    fn terms(&self, _: &Header) -> Vec<Term> {
+        let arms = self.arms.iter().map(|arm| arm.name.clone());
+        vec![
+            Term::known("arms", &arms.collect::<Vec<_>>().join(", ")),
+            Term::known("time of all visits", &self.budget),
+        ]
+    }
+}
+
+impl VerbResult for DuetResult {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn findings_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.findings
+    }
+
+    fn points(&self) -> &[PointSummary] {
+        &self.points
+    }
+
+    fn conclusion(&self, _: &Header) -> Conclusion {
+        conclusion::conclusion(self)
+    }
+
+    fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
+        document::document(run, self, findings, frame)
+    }
+
+    fn json(&self, report: Reported) -> String {
+        report.json_with("duet", self)
+    }
+
+    fn outcome(&self) -> Option<BoundVerdict> {
+        Some(DuetResult::outcome(self))
+    }
+}

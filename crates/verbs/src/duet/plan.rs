@@ -1,0 +1,129 @@
+//! The plan of `duet`: rounds in which every arm is visited once, in an order that the seed draws, until
+//! every answer is known or the time is over.
+
+use super::request::DuetRequest;
+use super::rounds::{ROUNDS_LEAST, rounds};
+use rigel_analyse::PointSummary;
+use rigel_analyse::plan::search::{SMALL, WARM_UP, WINDOW, seed_of};
+use rigel_analyse::plan::visits::{Visits, time_used};
+use rigel_analyse::plan::{Plan, check_sizes, least_common_multiple};
+use rigel_model::{Coordinates, Error, Load, Mix, Nanos, Pattern, Point, Stream, Until, usage};
+
+/// Length of a visit: short beside the minutes in which shared storage changes, long beside the queue that
+/// it begins with.
+const VISIT: Nanos = Nanos::from_secs(1);
+
+impl Plan for DuetRequest {
+    fn name(&self) -> &'static str {
+        "duet"
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        self.arms.iter().map(|arm| arm.length).collect()
+    }
+
+    fn grain(&self) -> u64 {
+        let sizes = self.sizes().into_iter();
+        sizes.map(u64::from).fold(1, least_common_multiple)
+    }
+
+    fn check_values(&self) -> Result<(), Error> {
+        check_sizes(self.sizes(), self.largest())?;
+        let (error, arms) = (self.error.get(), self.arms.len());
+        let is_known = (2..=Self::ARMS_MAX).contains(&arms) && error > 0.0 && error < 1.0;
+        if !is_known || self.arms.iter().any(|arm| arm.depth == 0) {
+            return Err(usage!(
+                "this run compares {arms} arms with an error of {error}",
+                "the journal is damaged, or of another version"
+            ));
+        }
+        Ok(())
+    }
+
+    fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        if time_used(done) >= self.budget.as_secs_f64() || self.is_answered(done) {
+            return None;
+        }
+        let is_done = |at: &Coordinates| done.iter().any(|point| point.coordinates == *at);
+        let first = self
+            .numbers()
+            .map(|arm| self.coordinates(arm))
+            .filter(|at| !is_done(at))
+            .min_by_key(|at| seed_of(seed, *at));
+        let next = first.or_else(|| Visits::next(done, usize::MAX, seed, |_| true))?;
+        let point = self.point(next, seed)?;
+        Some(Visits::again(point, usable, done, seed))
+    }
+
+    fn extremes(&self, _: u64, seed: u64) -> Vec<Point> {
+        self.numbers()
+            .flat_map(|arm| self.extremes_of(arm, seed))
+            .collect()
+    }
+
+    fn points_expected(&self, done: usize) -> usize {
+        (self.arms.len() * ROUNDS_LEAST * 2).max(done + 1)
+    }
+
+    fn point_seconds(&self) -> f64 {
+        VISIT.plus(WARM_UP.least).as_secs_f64()
+    }
+}
+
+impl DuetRequest {
+    /// The point of an arm.
+    pub(super) fn coordinates(&self, arm: u32) -> Coordinates {
+        Coordinates::Arm {
+            arm,
+            depth: self.arms[arm as usize].depth,
+        }
+    }
+
+    /// The numbers of the arms.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.arms).map(|(arm, _)| arm)
+    }
+
+    /// The points of an arm with the maximum outstanding.
+    pub fn extremes_of(&self, arm: u32, seed: u64) -> Vec<Point> {
+        self.point(self.coordinates(arm), seed)
+            .into_iter()
+            .collect()
+    }
+
+    /// True if all arms had as many visits, and every comparison has its answer.
+    fn is_answered(&self, done: &[PointSummary]) -> bool {
+        let visits = done.iter().map(PointSummary::visits_made);
+        let is_whole = visits.clone().min() == visits.max();
+        let is_known = |arm: u32| {
+            let ratio = self.estimate(&rounds(self, done, arm));
+            ratio.is_some_and(|ratio| self.is_decided(ratio))
+        };
+        done.len() == self.arms.len() && is_whole && self.numbers().skip(1).all(is_known)
+    }
+
+    fn point(&self, coordinates: Coordinates, seed: u64) -> Option<Point> {
+        let Coordinates::Arm { arm, depth } = coordinates else {
+            return None;
+        };
+        let until = Until::Elapsed(VISIT);
+        Some(Point {
+            coordinates,
+            streams: vec![Stream {
+                objective: None,
+                sql: None,
+                name: SMALL.into(),
+                load: Load::Closed { depth },
+                mix: Mix::READS,
+                pattern: Pattern::Uniform,
+                length: self.arms.get(arm as usize)?.length,
+                rank: None,
+                log: None,
+            }],
+            warm_up: WARM_UP,
+            until,
+            seed: seed_of(seed, coordinates),
+            window: until.window(WINDOW),
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! The results of `rigel duet`: for each arm, its throughput as a multiple of the first one's.
+
+use super::request::DuetRequest;
+use super::rounds::{DuetAnswer, ROUNDS_LEAST, rounds};
+use crate::verb::incomplete;
+use rigel_analyse::plan::visits::time_used;
+use rigel_analyse::search::run_checks;
+use rigel_analyse::{
+    BoundVerdict, ClassSummary, Criteria, Estimate, PointSummary, summarise_judged, widen,
+};
+use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Run;
+use rigel_model::{Finding, Ratio, arm_letter};
+use serde::Serialize;
+
+/// The throughput of an arm as a multiple of the first one's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Compared {
+    /// The multiple, and its interval at the level of the run; without one after too few rounds, or if
+    /// nothing completed in one.
+    pub ratio: Estimate,
+    /// What follows.
+    pub answer: DuetAnswer,
+    /// Whether it is as fast as it must be; without a limit, whether the answer is known.
+    #[serde(skip)]
+    pub verdict: BoundVerdict,
+    /// If undecided: how much longer would decide it, in seconds, if the figures stay as they are; `None`
+    /// if that is unknown or out of reach.
+    pub more_s: Option<f64>,
+}
+
+/// The figures of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmResult {
+    /// `A`, `B`.
+    pub arm: char,
+    /// What sets it apart.
+    pub name: String,
+    /// Completed I/Os per second.
+    pub iops: Estimate,
+    /// Throughput in megabytes per second.
+    pub mb_per_s: f64,
+    /// Median and 99th percentile of response times, in microseconds.
+    pub p50_us: Option<f64>,
+    /// The same at 99 %.
+    pub p99_us: Option<f64>,
+    /// Number of visits.
+    pub visits: usize,
+    /// Against the first arm; `None` for that one, and before both were measured.
+    pub against_first: Option<Compared>,
+    /// Its throughput in each round, as a multiple of the first one's.
+    pub rounds: Vec<f64>,
+    /// What was known after each round, from the first on that has an answer.
+    #[serde(skip)]
+    pub course: Vec<Estimate>,
+}
+
+/// The results of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DuetResult {
+    /// The arms, in the order of their letters.
+    pub arms: Vec<ArmResult>,
+    /// Differences of no more than this are none.
+    pub margin: Ratio,
+    /// Probability of a wrong answer, at any arm and at any moment.
+    pub error: Ratio,
+    /// How much slower than the first an arm may be.
+    pub slower_most: Option<Ratio>,
+    /// All points, in measuring order.
+    #[serde(skip)]
+    pub points: Vec<PointSummary>,
+    /// Findings about the run as a whole; findings about a point are in the point.
+    #[serde(skip)]
+    pub findings: Vec<Finding>,
+}
+
+impl DuetRequest {
+    /// The results of a run.
+    pub(super) fn results(&self, run: &Run) -> DuetResult {
+        let mut found = self.of_records(&run.joined());
+        found.findings.extend(incomplete(self, run));
+        found
+    }
+
+    /// What the records of all arms show, of each the visits joined.
+    pub fn of_records(&self, records: &[PointRecord]) -> DuetResult {
+        let criteria = Criteria::from(None);
+        let mut points: Vec<PointSummary> = records
+            .iter()
+            .map(|record| summarise_judged(record, &criteria))
+            .collect();
+        let rounds: Vec<Vec<f64>> = self
+            .numbers()
+            .map(|arm| rounds(self, &points, arm))
+            .collect();
+        let used = time_used(&points);
+        widen(&mut points);
+        let arms = self.numbers().zip(&self.arms).zip(rounds);
+        let arms = arms.map(|((number, arm), rounds)| {
+            let at = self.coordinates(number);
+            let point = points.iter().find(|point| point.coordinates == at);
+            let class = point.and_then(|point| point.classes.first());
+            let latency = class.and_then(|class| class.latency);
+            let iops = class.map_or_else(|| 0.0.into(), ClassSummary::rate);
+            let ratio = self.estimate(&rounds).filter(|_| number > 0);
+            let against_first = ratio.map(|ratio| Compared {
+                ratio,
+                answer: self.answer(ratio),
+                verdict: self.verdict(ratio),
+                more_s: self.times(ratio).map(|times| (times - 1.0) * used),
+            });
+            let so_far =
+                (ROUNDS_LEAST..=rounds.len()).filter_map(|count| self.estimate(&rounds[..count]));
+            ArmResult {
+                arm: arm_letter(number),
+                name: arm.name.clone(),
+                iops,
+                mb_per_s: iops.value * f64::from(arm.length) / 1e6,
+                p50_us: latency.map(|latency| latency.p50_us),
+                p99_us: latency.map(|latency| latency.p99_us),
+                visits: point.map_or(0, PointSummary::visits_made),
+                against_first,
+                course: so_far.collect(),
+                rounds,
+            }
+        });
+        DuetResult {
+            arms: arms.collect(),
+            margin: self.margin,
+            error: self.error,
+            slower_most: self.slower_most,
+            findings: run_checks::stalled(records, &points).into_iter().collect(),
+            points,
+        }
+    }
+}
+
+impl DuetResult {
+    /// The outcome of the run: whether no arm is slower than it may be; without such a limit, whether
+    /// every answer is known.
+    pub fn outcome(&self) -> BoundVerdict {
+        let others = self.arms.iter().skip(1).map(|arm| arm.against_first);
+        BoundVerdict::all_of(
+            others.map(|found| found.map_or(BoundVerdict::Undecided, |found| found.verdict)),
+        )
+    }
+}
