@@ -20,8 +20,8 @@ use rigel_device::engine::{self, signature as signs};
 use rigel_import::{ImportFormat, Source, read, table::Columns};
 use rigel_model::record::journal::{self as lines, MeasuredLine, Run};
 use rigel_model::{
-    Bound, Bytes, Error, Expectation, Moment, Nanos, Objective, Pattern, Ratio, SimSpec,
-    drives_a_terminal, in_line, shell_word,
+    Bound, Bytes, Error, Expectation, Moment, Nanos, Objective, Pattern, Provisioned, Ratio,
+    SimSpec, drives_a_terminal, in_line, shell_word,
 };
 use rigel_report::document::Extent;
 use rigel_report::{self as report, advice, compare as comparison, data, fio, html, text};
@@ -217,6 +217,9 @@ pub fn quantities(text: &str) {
     }
     if let Ok(expectation) = text.parse::<Expectation>() {
         assert_eq!(expectation.to_string().parse(), Ok(expectation));
+    }
+    if let Ok(sold) = text.parse::<Provisioned>() {
+        assert_eq!(sold.to_string().parse(), Ok(sold));
     }
     let _ = Profile::parse(text, "ours.json");
     if let Ok(moment) = text.parse::<Moment>() {

@@ -12,7 +12,7 @@ use rigel_analyse::quantity::lasting;
 use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
-use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Ratio, failed, usage};
+use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Provisioned, Ratio, failed, usage};
 use rigel_verbs::calibrate::{CalibrateRequest, OwnLogs};
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
@@ -78,6 +78,10 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     #[arg(conflicts_with = "resume")]
     num_disks: u32,
+    /// What the volume was sold with, such as 30000iops,500MB/s: the report says what share of it was
+    /// delivered
+    #[arg(long, value_name = "RATES", conflicts_with = "resume")]
+    provisioned: Option<Provisioned>,
     /// Print the row of DBA_RSRC_IO_CALIBRATE instead of the report
     #[arg(long)]
     like_oracle: bool,
@@ -190,6 +194,7 @@ impl CalibrateArgs {
             writes: self.write,
             own_logs: self.own_logs(),
             precondition: self.precondition,
+            provisioned: self.provisioned,
             bound_given: self.max_latency.is_some(),
             ..default
         })

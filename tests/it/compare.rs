@@ -150,7 +150,7 @@ fn pairs() -> u64 {
     std::env::var("RIGEL_PAIRS")
         .ok()
         .and_then(|pairs| pairs.parse().ok())
-        .unwrap_or(50)
+        .unwrap_or(30)
 }
 
 #[test]

@@ -15,7 +15,7 @@ use rigel_verbs::duet::{DuetAnswer, DuetArm, DuetRequest, DuetResult};
 
 /// Runs of each law. `RIGEL_RUNS` asks for more.
 fn runs() -> usize {
-    const USUAL: usize = 6;
+    const USUAL: usize = 4;
     let asked = std::env::var("RIGEL_RUNS").ok();
     asked.map_or(USUAL, |runs| runs.parse().expect("a number of runs"))
 }

@@ -79,7 +79,7 @@ const TARGETS: [Target; 18] = [
     ("orion_arguments", Text(targets::orion_arguments), &["-run\nsimple\n-testname\na\n-num_disks\n4", "-help"], &[]),
     ("packed", Bytes(targets::packed), &["{\"fio version\"", "Device r/s w/s\nsda 1 2\n"], &[]),
     ("postgres", Pieces(targets::postgres), &["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "E\0\0\0\x09Mno\0\0"], &[]),
-    ("quantities", Text(targets::quantities), &["4GiB", "1.5ms", "p99<20ms", "p99<2ms±5%@3000/s", "{\"name\":\"a\",\"about\":\"b\",\"source\":\"c\",\"date\":\"2026-11-25\",\"expect\":[]}", "25%", "2026-01-02T03:04:05Z", "sim:4,250us"], &[]),
+    ("quantities", Text(targets::quantities), &["4GiB", "1.5ms", "p99<20ms", "p99<2ms±5%@3000/s", "{\"name\":\"a\",\"about\":\"b\",\"source\":\"c\",\"date\":\"2026-11-25\",\"expect\":[]}", "25%", "3000iops,125MiB/s", "2026-01-02T03:04:05Z", "sim:4,250us"], &[]),
     ("ranges", Text(targets::ranges), &["1..64", "100,200,400", "10%..90%", "r70w30", "8x1MiB"], &[]),
     ("reports", Bytes(targets::reports), &[], JOURNALS),
     ("signature", Bytes(targets::signature), &["LABELONE\0\0LVM2 001", "\u{1}CD001"], &[]),

@@ -25,6 +25,7 @@ mod pattern;
 mod plan_times;
 mod point;
 mod point_limits;
+mod provisioned;
 pub mod record;
 mod spoken;
 mod sql;
@@ -62,6 +63,7 @@ pub use point::{
     arm_letter,
 };
 pub use point_limits::PointLimits;
+pub use provisioned::Provisioned;
 pub use spoken::{decoded, spoken};
 pub use sql::{
     Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork,

@@ -13,7 +13,7 @@ use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
 use rigel_model::record::PointRecord;
-use rigel_model::{Bound, Coordinates, Finding, FindingName, LifeCycle, Ratio, Step};
+use rigel_model::{Bound, Coordinates, Finding, FindingName, LifeCycle, Provisioned, Ratio, Step};
 use rigel_stats::knee::Plateau;
 use rigel_stats::mean::{Interval, Limits};
 use serde::Serialize;
@@ -104,6 +104,9 @@ pub struct Calibration {
     pub unseen_interval_s: Option<f64>,
     /// Whether a cache served the reads.
     pub cache: CacheTest,
+    /// What was delivered of what the volume was sold with, if the user said that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<Delivered>,
     /// Random reads of the small size at each offered rate, rising.
     #[serde(skip)]
     pub rates: Vec<AtRate>,
@@ -114,7 +117,33 @@ pub struct Calibration {
     pub findings: Vec<Finding>,
 }
 
+/// What a volume delivers, as shares of what it was sold with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Delivered {
+    /// What it was sold with.
+    pub provisioned: Provisioned,
+    /// Share of the operations per second, after burst credit ran out if it did.
+    pub iops: Option<Estimate>,
+    /// The same while there was burst credit; `None` if none ran out.
+    pub iops_on_credit: Option<Estimate>,
+    /// Share of the bytes per second, by large reads.
+    pub mb_per_s: Option<Estimate>,
+}
+
 impl Calibration {
+    /// What was delivered of `provisioned`.
+    pub fn delivered_of(&self, provisioned: Provisioned) -> Delivered {
+        let of_iops = |figure: Estimate| Some(figure.scaled(1.0 / provisioned.iops? as f64));
+        let mb_per_s = provisioned.bytes_per_s.map(|bytes| bytes.0 as f64 / 1e6);
+        let of_bytes = |at: AtLoad| Some(at.mb_per_s.scaled(1.0 / mb_per_s?));
+        Delivered {
+            provisioned,
+            iops: self.maximum.and_then(|at| of_iops(at.iops)),
+            iops_on_credit: self.on_credit.and_then(of_iops),
+            mb_per_s: self.large.and_then(of_bytes),
+        }
+    }
+
     /// Commits to a log's own file in this state, by this number of writers.
     pub fn commits(&self, life_cycle: LifeCycle, writers: u32) -> Option<AtLoad> {
         let mut logs = self.log_files.iter();
@@ -202,6 +231,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
             .map(|at_load| maximum.map_or(at_load, |maximum| at_load.with_rate(maximum.iops))),
         maximum,
         on_credit,
+        delivered: None,
         large: at_load(greatest(Step::Large)),
         large_low_load: at_load(shallow(Step::Large)),
         stream: at_load(of(Step::Stream).next()),

@@ -2,7 +2,7 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
-use rigel_analyse::figures::confidence::BoundVerdict;
+use rigel_analyse::figures::confidence::{BoundVerdict, Estimate};
 use rigel_analyse::figures::quantity::{Amount, Unit, bound_in_words, count, size, time};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
@@ -15,6 +15,7 @@ const TOGETHER: u32 = 16;
 pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusion {
     let answer: Vec<String> = [
         at_most(calibration),
+        delivered(calibration),
         written(calibration),
         committed(calibration),
         sustained(calibration),
@@ -72,6 +73,23 @@ fn at_most(found: &Calibration) -> Option<String> {
         shown.depth,
         on_each(shown)
     ))
+}
+
+/// The shares of what the volume was sold with, if the user said that.
+fn delivered(calibration: &Calibration) -> Option<String> {
+    let found = calibration.delivered?;
+    let share = |of: Estimate| Amount::new(of, Unit::Percent).in_cell();
+    let iops = found.iops.zip(found.provisioned.iops).map(|(of, sold)| {
+        let before = found.iops_on_credit.map_or_else(String::new, |of| {
+            format!(", and {} on burst credit", share(of))
+        });
+        format!("{} of {} IOPS{before}", share(of), count(sold as f64))
+    });
+    let bytes = found.mb_per_s.zip(found.provisioned.bytes_per_s);
+    let bytes =
+        bytes.map(|(of, sold)| format!("{} of {} MB/s", share(of), count(sold.0 as f64 / 1e6)));
+    let parts: Vec<String> = iops.into_iter().chain(bytes).collect();
+    (!parts.is_empty()).then(|| format!("Provisioned, and delivered: {}.", parts.join("; ")))
 }
 
 /// The writes, if there were any.

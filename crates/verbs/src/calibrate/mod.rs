@@ -39,6 +39,7 @@ impl CalibrateRequest {
         if let Some(finding) = incomplete(self, run) {
             calibration.findings.insert(0, finding);
         }
+        calibration.delivered = self.provisioned.map(|sold| calibration.delivered_of(sold));
         calibration
     }
 }

@@ -233,6 +233,7 @@ impl CalibrateRequest {
         own_logs: OwnLogs::None,
         precondition: false,
         suspect_below: None,
+        provisioned: None,
         bound_given: false,
         ranks: 0,
     };

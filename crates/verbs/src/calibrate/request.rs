@@ -1,7 +1,7 @@
 //! The request of `rigel calibrate`.
 
 use rigel_analyse::plan::ranks::is_alone;
-use rigel_model::{Bound, Nanos, Ratio};
+use rigel_model::{Bound, Nanos, Provisioned, Ratio};
 use serde::{Deserialize, Serialize};
 
 /// Which log writes to files of their own a calibration measures.
@@ -64,6 +64,9 @@ pub struct CalibrateRequest {
     /// they take, and in runs of versions that did not read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspect_below: Option<Nanos>,
+    /// What the volume was sold with; `None` if the user did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provisioned: Option<Provisioned>,
     /// True if the user gave the bound; false for the default.
     #[serde(default)]
     pub bound_given: bool,
