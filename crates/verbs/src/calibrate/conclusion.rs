@@ -77,17 +77,29 @@ fn at_most(found: &Calibration) -> Option<String> {
 
 /// The shares of what the volume was sold with, if the user said that.
 fn delivered(calibration: &Calibration) -> Option<String> {
+    // More than is sold comes from elsewhere.
+    const MORE: f64 = 1.05;
     let found = calibration.delivered?;
     let share = |of: Estimate| Amount::new(of, Unit::Percent).in_cell();
+    let why = |of: Estimate| {
+        if of.least() > MORE {
+            ", more than was sold: by burst credit, or by a cache"
+        } else {
+            ""
+        }
+    };
     let iops = found.iops.zip(found.provisioned.iops).map(|(of, sold)| {
         let before = found.iops_on_credit.map_or_else(String::new, |of| {
             format!(", and {} on burst credit", share(of))
         });
-        format!("{} of {} IOPS{before}", share(of), count(sold as f64))
+        let (sold, why) = (count(sold as f64), why(of));
+        format!("{} of {sold} IOPS{why}{before}", share(of))
     });
     let bytes = found.mb_per_s.zip(found.provisioned.bytes_per_s);
-    let bytes =
-        bytes.map(|(of, sold)| format!("{} of {} MB/s", share(of), count(sold.0 as f64 / 1e6)));
+    let bytes = bytes.map(|(of, sold)| {
+        let (sold, why) = (count(sold.0 as f64 / 1e6), why(of));
+        format!("{} of {sold} MB/s{why}", share(of))
+    });
     let parts: Vec<String> = iops.into_iter().chain(bytes).collect();
     (!parts.is_empty()).then(|| format!("Provisioned, and delivered: {}.", parts.join("; ")))
 }
