@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use crate::curve::Loads;
     use crate::curve::plan::tests::request as curve;
+    use crate::duet::DuetArm;
     use rigel_model::{Bytes, Dbms, Nanos, Ratio, SqlTarget};
     use serde_json::json;
 
@@ -126,6 +127,19 @@ mod tests {
                 large: ExpectRequest::LARGE,
                 budget: Nanos::from_secs(180),
                 error: Ratio::of(1, 100),
+            }),
+            Box::new(DuetRequest {
+                arms: vec![DuetArm {
+                    name: "depth=4".into(),
+                    target: Some(Target::Null { bytes: Bytes(1) }),
+                    engine: Some("psync".into()),
+                    length: 8192,
+                    depth: 4,
+                }],
+                budget: Nanos::from_secs(300),
+                margin: Ratio::of(2, 100),
+                error: Ratio::of(5, 100),
+                slower_most: Some(Ratio::of(5, 100)),
             }),
             Box::new(WatchRequest::default()),
             Box::new(ImportRequest::default()),
