@@ -2,6 +2,7 @@
 //! wrong, where the truth is known.
 
 use crate::common::run;
+use crate::expect::{chance_of, runs_or};
 use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::{BoundVerdict, SoFar};
@@ -13,23 +14,13 @@ use rigel_model::workload::rng::Rng;
 use rigel_model::{Coordinates, Nanos, Ratio};
 use rigel_verbs::duet::{DuetAnswer, DuetArm, DuetRequest, DuetResult};
 
-/// Runs of each law. `RIGEL_RUNS` asks for more.
 fn runs() -> usize {
-    const USUAL: usize = 4;
-    let asked = std::env::var("RIGEL_RUNS").ok();
-    asked.map_or(USUAL, |runs| runs.parse().expect("a number of runs"))
+    runs_or(4)
 }
 
 /// Of these runs, as many as an error of 5 % gives but once in ten thousand times.
 fn chance(all: usize) -> usize {
-    let expected = all as f64 / 20.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a small count"
-    )]
-    let most = (expected + 3.7 * expected.sqrt() + 1.0) as usize;
-    most
+    chance_of(0.05, all)
 }
 
 fn request(arms: usize, budget_s: u64, slower_most: Option<Ratio>) -> DuetRequest {

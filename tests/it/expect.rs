@@ -14,16 +14,19 @@ use rigel_model::record::visits::joined;
 use rigel_model::{Nanos, Ratio};
 use rigel_verbs::expect::{ExpectRequest, ExpectResult};
 
-/// Runs of each list. `RIGEL_RUNS` asks for more.
-fn runs() -> u64 {
-    const USUAL: u64 = 20;
+/// Runs of each law: as many as `RIGEL_RUNS` asks for, or `usual`.
+pub(crate) fn runs_or(usual: usize) -> usize {
     let asked = std::env::var("RIGEL_RUNS").ok();
-    asked.map_or(USUAL, |runs| runs.parse().expect("a number of runs"))
+    asked.map_or(usual, |runs| runs.parse().expect("a number of runs"))
 }
 
-/// Of `all` runs, as many as an error of 1 % gives but once in ten thousand times.
-fn chance(all: u64) -> usize {
-    let expected = all as f64 / 100.0;
+fn runs() -> u64 {
+    runs_or(20) as u64
+}
+
+/// Of `all` runs, as many as this error gives but once in ten thousand times.
+pub(crate) fn chance_of(error: f64, all: usize) -> usize {
+    let expected = error * all as f64;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -31,6 +34,11 @@ fn chance(all: u64) -> usize {
     )]
     let most = (expected + 3.7 * expected.sqrt() + 1.0) as usize;
     most
+}
+
+/// The same at the error of 1 %.
+fn chance(all: u64) -> usize {
+    chance_of(0.01, usize::try_from(all).unwrap())
 }
 
 /// Four servers of 4 ms on average: 1,000 reads a second, from depth 4 on.
