@@ -42,7 +42,7 @@ pub(super) struct DuetArgs {
     #[arg(long, value_name = "NAME=VALUES", conflicts_with = "resume")]
     vary: Option<String>,
     /// Outstanding I/Os
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=i64::from(DEPTH_MAX)))]
     #[arg(conflicts_with = "resume")]
     depth: u32,
     /// Size of an I/O

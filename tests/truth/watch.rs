@@ -163,14 +163,14 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                 + disks
                     .last()
                     .map_or(0, |disk| disk.traced.as_ref().unwrap().open);
-            let all_told = format!("{lost} lost, {without_twin} halves: {:#?}", run.watched);
-            assert!(lost + without_twin < 113, "of 1,130 requests: {all_told}");
-            // What is not there was told of, in one of these ways.
-            let told = lost + without_twin;
+            let evidence = format!("{lost} lost, {without_twin} halves: {:#?}", run.watched);
+            assert!(lost + without_twin < 113, "of 1,130 requests: {evidence}");
+            // Every missing request was reported as missing in one of these ways.
+            let reported = lost + without_twin;
             let all = |(requests, bytes): (u64, u64), made: u64, each: u64| {
                 assert!(
-                    requests <= made && requests + told >= made && bytes == requests * each,
-                    "{requests} requests of {bytes} bytes, where {made} of {each} bytes were made: {all_told}"
+                    requests <= made && requests + reported >= made && bytes == requests * each,
+                    "{requests} requests of {bytes} bytes, where {made} of {each} bytes were made: {evidence}"
                 );
             };
             all(sums(&run, FlowKind::RandomReads), 700, 8192);
@@ -184,23 +184,23 @@ fn every_request_is_in_the_journal_once_with_its_bytes() {
                 edges.map(|[before, after]| of(&after) - of(&before)).sum()
             };
             let empty = of_trace(|traced| traced.empty_writes);
-            let asked = rose(|counters| counters.writes).saturating_sub(340);
-            assert_eq!(asked, if has_cache { 40 } else { 0 }, "{all_told}");
+            let made_durable = rose(|counters| counters.writes).saturating_sub(340);
+            assert_eq!(made_durable, if has_cache { 40 } else { 0 }, "{evidence}");
             assert!(
-                empty <= asked && empty + told >= asked,
-                "{empty}: {all_told}"
+                empty <= made_durable && empty + reported >= made_durable,
+                "{empty}: {evidence}"
             );
             // A flush after each of the last forty writes made that write durable. Where the machine
             // was slow between the two, that does not show.
             let flushes = sums(&run, FlowKind::Flushes).0;
             assert!(
-                flushes <= asked && flushes + told >= asked,
-                "{flushes}: {all_told}"
+                flushes <= made_durable && flushes + reported >= made_durable,
+                "{flushes}: {evidence}"
             );
-            let sure = prompt.min(asked).saturating_sub(told);
+            let certain = prompt.min(made_durable).saturating_sub(reported);
             assert!(
-                (sure..=flushes).contains(&logs),
-                "{prompt} to {asked}: {logs}: {all_told}"
+                (certain..=flushes).contains(&logs),
+                "{prompt} to {made_durable}: {logs}: {evidence}"
             );
             Ok(())
         },

@@ -27,7 +27,7 @@ impl FromStr for Provisioned {
                 "write it as 3000iops, 125MiB/s, or both: 3000iops,125MiB/s"
             )
         };
-        let mut found = Self {
+        let mut provisioned = Self {
             iops: None,
             bytes_per_s: None,
         };
@@ -35,7 +35,7 @@ impl FromStr for Provisioned {
             let part = part.trim().to_ascii_lowercase();
             if let Some(number) = part.strip_suffix("iops") {
                 let iops = number.trim().parse().ok().filter(|iops| *iops > 0);
-                let before = found.iops.replace(iops.ok_or_else(wrong)?);
+                let before = provisioned.iops.replace(iops.ok_or_else(wrong)?);
                 before.map_or(Ok(()), |_| Err(wrong()))?;
             } else {
                 let bytes = part.strip_suffix("/s").map(str::parse::<Bytes>);
@@ -43,11 +43,11 @@ impl FromStr for Provisioned {
                 // Who forgets the unit did not mean bytes.
                 let has_unit = part.trim_end_matches("/s").ends_with('b');
                 let bytes = bytes.filter(|_| has_unit).ok_or_else(wrong)?;
-                let before = found.bytes_per_s.replace(bytes);
+                let before = provisioned.bytes_per_s.replace(bytes);
                 before.map_or(Ok(()), |_| Err(wrong()))?;
             }
         }
-        Ok(found)
+        Ok(provisioned)
     }
 }
 

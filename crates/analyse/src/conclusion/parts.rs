@@ -1,6 +1,7 @@
 //! The parts of a conclusion: the answer, what objects to it, and what decides it.
 
 use super::trust::{RunTrust, TrustLevel};
+use crate::figures::confidence::BoundVerdict;
 use crate::figures::quantity;
 use crate::point::summary::PointSummary;
 use crate::search::run_checks::is_throttled;
@@ -44,6 +45,27 @@ impl Conclusion {
         };
         Self { status, ..self }
     }
+
+    /// The same with the rating of this outcome: what is not met, or was not measured, is bad.
+    #[must_use]
+    pub fn with_outcome(self, outcome: BoundVerdict) -> Self {
+        let status = match outcome {
+            BoundVerdict::Broken | BoundVerdict::NotMeasured => Status::Bad,
+            BoundVerdict::Undecided if self.status != Status::Bad => Status::Warning,
+            BoundVerdict::Undecided | BoundVerdict::Kept => self.status,
+        };
+        Self { status, ..self }
+    }
+}
+
+/// How much longer would decide what is undecided, in a few words: `5 minutes more`. `None` if it is
+/// unknown, or longer than a day.
+pub fn time_to_decide(more_s: Option<f64>) -> Option<String> {
+    const SAID_LEAST_S: f64 = 1.0;
+    const SAID_MOST_S: f64 = 86_400.0;
+    let more = more_s.filter(|more| *more <= SAID_MOST_S)?;
+    let length = quantity::rounded_length(more.max(SAID_LEAST_S).round());
+    Some(format!("{length} more"))
 }
 
 /// What a conclusion says besides the answer.

@@ -79,7 +79,7 @@ fn at_most(found: &Calibration) -> Option<String> {
 fn delivered(calibration: &Calibration) -> Option<String> {
     // More than is sold comes from elsewhere.
     const MORE: f64 = 1.05;
-    let found = calibration.delivered?;
+    let delivered = calibration.delivered?;
     let share = |of: Estimate| Amount::new(of, Unit::Percent).in_cell();
     let why = |of: Estimate| {
         if of.least() > MORE {
@@ -88,14 +88,17 @@ fn delivered(calibration: &Calibration) -> Option<String> {
             ""
         }
     };
-    let iops = found.iops.zip(found.provisioned.iops).map(|(of, sold)| {
-        let before = found.iops_on_credit.map_or_else(String::new, |of| {
-            format!(", and {} on burst credit", share(of))
+    let iops = delivered
+        .iops
+        .zip(delivered.provisioned.iops)
+        .map(|(of, sold)| {
+            let before = delivered.iops_on_credit.map_or_else(String::new, |of| {
+                format!(", and {} on burst credit", share(of))
+            });
+            let (sold, why) = (count(sold as f64), why(of));
+            format!("{} of {sold} IOPS{why}{before}", share(of))
         });
-        let (sold, why) = (count(sold as f64), why(of));
-        format!("{} of {sold} IOPS{why}{before}", share(of))
-    });
-    let bytes = found.mb_per_s.zip(found.provisioned.bytes_per_s);
+    let bytes = delivered.mb_per_s.zip(delivered.provisioned.bytes_per_s);
     let bytes = bytes.map(|(of, sold)| {
         let (sold, why) = (count(sold.0 as f64 / 1e6), why(of));
         format!("{} of {sold} MB/s{why}", share(of))

@@ -2,28 +2,21 @@
 
 use super::result::{ArmResult, Compared, DuetResult};
 use super::rounds::DuetAnswer;
-use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures};
-use rigel_analyse::figures::quantity::{Amount, Unit, rounded_length};
-use rigel_analyse::{BoundVerdict, Status};
+use rigel_analyse::BoundVerdict;
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
+use rigel_analyse::figures::quantity::{Amount, Unit};
 use rigel_model::Ratio;
-
-/// Longer than this is not said to decide, in seconds: a day.
-const SAID_MOST_S: f64 = 86_400.0;
 
 pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
     let others = found.arms.iter().skip(1);
-    let said: Vec<String> = others.map(|arm| said(found, arm)).collect();
+    let sentences: Vec<String> = others.map(|arm| said(found, arm)).collect();
     let objections = Objections {
         caution: None,
         failure: failures(&found.points),
     };
-    let answer = objections.conclude(&said.join(" "), &found.findings);
-    let status = match found.outcome() {
-        BoundVerdict::Broken | BoundVerdict::NotMeasured => Status::Bad,
-        BoundVerdict::Undecided if answer.status != Status::Bad => Status::Warning,
-        BoundVerdict::Undecided | BoundVerdict::Kept => answer.status,
-    };
-    Conclusion { status, ..answer }
+    objections
+        .conclude(&sentences.join(" "), &found.findings)
+        .with_outcome(found.outcome())
 }
 
 /// The answer of one arm, in a sentence.
@@ -74,11 +67,8 @@ pub(super) fn change(of: &Compared) -> String {
 
 /// What would decide it.
 fn more(of: &Compared) -> String {
-    match of.more_s.filter(|more| *more <= SAID_MOST_S) {
-        Some(more) => format!(
-            "about {} more would decide it",
-            rounded_length(more.max(1.0).round())
-        ),
+    match time_to_decide(of.more_s) {
+        Some(time) => format!("about {time} would decide it"),
         None if of.ratio.interval.is_some() => {
             "no day would decide it, but a greater --margin may".into()
         }

@@ -2,9 +2,12 @@
 
 use super::conclusion;
 use super::result::{ArmResult, DuetResult};
+use super::rounds::ROUNDS_LEAST;
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
-use rigel_report::document::{Axis, Block, Chart, Document, Lines, Plot, Section, Series, Unit};
+use rigel_report::document::{
+    Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Unit,
+};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
 use rigel_report::{distribution, parts, setup};
@@ -68,19 +71,19 @@ fn arms(found: &DuetResult) -> Section {
 
 /// The rounds of an arm, and what was known after each.
 fn chart(arm: &ArmResult) -> Option<Chart> {
-    let known = arm.course.last()?;
-    let first = (arm.rounds.len() - arm.course.len() + 1) as f64;
-    let number = |from: f64| move |(at, _): (usize, &_)| from + at as f64;
+    let last = arm.course.last()?;
+    let numbers =
+        |from: usize, count: usize| (from..from + count).map(|round| round as f64).collect();
     let rounds = Series {
         name: "in one round".into(),
         faint: true,
-        x: (1..=arm.rounds.len()).map(|at| at as f64).collect(),
+        x: numbers(1, arm.rounds.len()),
         y: arm.rounds.iter().copied().map(Some).collect(),
         ..Series::default()
     };
     let together = Series {
         name: "all so far".into(),
-        x: arm.course.iter().enumerate().map(number(first)).collect(),
+        x: numbers(ROUNDS_LEAST, arm.course.len()),
         y: arm.course.iter().map(|of| Some(of.value)).collect(),
         band: arm.course.iter().map(|of| of.interval).collect(),
         ..Series::default()
@@ -97,22 +100,22 @@ fn chart(arm: &ArmResult) -> Option<Chart> {
         series: vec![together, rounds],
         ..Lines::default()
     };
-    let said = format!(
+    let description = format!(
         "{}: {} rounds, and the answer narrows to {}",
         arm.arm,
         arm.rounds.len(),
-        parts::Amount::new(*known, Unit::Change).in_cell()
+        parts::Amount::new(*last, Unit::Change).in_cell()
     );
     let title = format!("{} against A, round by round", arm.arm);
     Some(parts::chart(
         &format!("rounds-{}", arm.arm.to_ascii_lowercase()),
         &title,
-        said,
+        description,
         Plot::Lines(lines),
     ))
 }
 
-fn headlines(found: &DuetResult) -> Vec<rigel_report::document::Headline> {
+fn headlines(found: &DuetResult) -> Vec<Headline> {
     let arms = found.arms.iter().enumerate().skip(1);
     let figures = arms.filter_map(|(at, arm)| {
         let of = arm.against_first?;

@@ -40,9 +40,9 @@ pub struct ArmResult {
     pub iops: Estimate,
     /// Throughput in megabytes per second.
     pub mb_per_s: f64,
-    /// Median and 99th percentile of response times, in microseconds.
+    /// Median response time in microseconds.
     pub p50_us: Option<f64>,
-    /// The same at 99 %.
+    /// Its 99th percentile.
     pub p99_us: Option<f64>,
     /// Number of visits.
     pub visits: usize,
@@ -77,9 +77,9 @@ pub struct DuetResult {
 impl DuetRequest {
     /// The results of a run.
     pub(super) fn results(&self, run: &Run) -> DuetResult {
-        let mut found = self.of_records(&run.joined());
-        found.findings.extend(incomplete(self, run));
-        found
+        let mut results = self.of_records(&run.joined());
+        results.findings.extend(incomplete(self, run));
+        results
     }
 
     /// What the records of all arms show, of each the visits joined.
@@ -97,8 +97,8 @@ impl DuetRequest {
         widen(&mut points);
         let arms = self.numbers().zip(&self.arms).zip(rounds);
         let arms = arms.map(|((number, arm), rounds)| {
-            let at = self.coordinates(number);
-            let point = points.iter().find(|point| point.coordinates == at);
+            let coordinates = self.coordinates(number);
+            let point = points.iter().find(|point| point.coordinates == coordinates);
             let class = point.and_then(|point| point.classes.first());
             let latency = class.and_then(|class| class.latency);
             let iops = class.map_or_else(|| 0.0.into(), ClassSummary::rate);

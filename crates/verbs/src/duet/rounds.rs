@@ -7,7 +7,7 @@
 use super::request::DuetRequest;
 use rigel_analyse::figures::confidence::ERROR_MIN;
 use rigel_analyse::{BoundVerdict, Estimate, Level, Limits, Looks, PointSummary};
-use rigel_stats::mean::Mean;
+use rigel_stats::mean::{Interval, Mean};
 use serde::Serialize;
 
 /// Minimum number of rounds for an answer: with fewer nobody knows how they differ.
@@ -41,8 +41,8 @@ impl DuetAnswer {
 
 /// Bytes per second of each visit to an arm.
 fn throughputs(request: &DuetRequest, done: &[PointSummary], arm: u32) -> Vec<f64> {
-    let at = request.coordinates(arm);
-    let point = done.iter().find(|point| point.coordinates == at);
+    let coordinates = request.coordinates(arm);
+    let point = done.iter().find(|point| point.coordinates == coordinates);
     let visits = point.map_or(&[][..], |point| &point.visits);
     let length = f64::from(request.arms[arm as usize].length);
     visits.iter().map(|visit| visit.iops * length).collect()
@@ -60,10 +60,9 @@ pub(super) fn rounds(request: &DuetRequest, done: &[PointSummary], arm: u32) -> 
         .collect()
 }
 
-/// Both ends of an interval.
-fn ends(ratio: Estimate) -> Option<(f64, f64)> {
-    let limits = ratio.interval?;
-    Some((limits.low, limits.high?))
+/// The interval of a multiple, if both ends are known.
+fn interval(ratio: Estimate) -> Option<Interval> {
+    ratio.interval.and_then(Limits::both)
 }
 
 impl DuetRequest {
@@ -96,13 +95,12 @@ impl DuetRequest {
         })
     }
 
+    /// What a multiple says.
     pub(super) fn answer(&self, ratio: Estimate) -> DuetAnswer {
         let margin = self.margin.get();
-        match ends(ratio) {
-            Some((low, high)) if low >= 1.0 - margin && high <= 1.0 + margin => {
-                DuetAnswer::Equivalent
-            }
-            Some((low, high)) if low > 1.0 || high < 1.0 => DuetAnswer::Different,
+        match interval(ratio) {
+            Some(of) if of.low >= 1.0 - margin && of.high <= 1.0 + margin => DuetAnswer::Equivalent,
+            Some(of) if !of.contains(1.0) => DuetAnswer::Different,
             _ => DuetAnswer::Undecided,
         }
     }
@@ -110,9 +108,9 @@ impl DuetRequest {
     /// Whether an arm is as fast as it must be; without a limit, whether its answer is known.
     pub(super) fn verdict(&self, ratio: Estimate) -> BoundVerdict {
         let least = self.slower_most.map(|most| 1.0 - most.get());
-        match (least, ends(ratio)) {
-            (Some(least), Some((low, _))) if low >= least => BoundVerdict::Kept,
-            (Some(least), Some((_, high))) if high < least => BoundVerdict::Broken,
+        match (least, interval(ratio)) {
+            (Some(least), Some(of)) if of.low >= least => BoundVerdict::Kept,
+            (Some(least), Some(of)) if of.high < least => BoundVerdict::Broken,
             (None, _) if self.answer(ratio) != DuetAnswer::Undecided => BoundVerdict::Kept,
             _ => BoundVerdict::Undecided,
         }
@@ -129,7 +127,7 @@ impl DuetRequest {
 
     /// How many times as much must be measured until an answer is certain.
     pub(super) fn times(&self, ratio: Estimate) -> Option<f64> {
-        let (low, high) = ends(ratio)?;
+        let Interval { low, high } = interval(ratio)?;
         let half = (high / low).ln() / 2.0;
         let distance = if let Some(most) = self.slower_most {
             (ratio.value / (1.0 - most.get())).ln().abs()

@@ -1,15 +1,9 @@
 //! The conclusion of `rigel expect`: the outcome, and the line that decides it.
 
 use super::result::{ExpectResult, ExpectedLine};
-use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures};
-use rigel_analyse::figures::quantity::{Amount, counted, rounded_length};
-use rigel_analyse::{BoundVerdict, Limits, Status};
-
-/// The least time that is said to be lacking, in seconds.
-const SAID_LEAST_S: f64 = 1.0;
-
-/// Longer than this is not said to decide, in seconds: a day.
-const SAID_MOST_S: f64 = 86_400.0;
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
+use rigel_analyse::figures::quantity::{Amount, counted};
+use rigel_analyse::{BoundVerdict, Limits};
 
 pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
     let all = found.lines.len() as u64;
@@ -35,13 +29,9 @@ pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
         caution: None,
         failure: failures(&found.points),
     };
-    let answer = objections.conclude(&sentence, &found.findings);
-    let status = match found.outcome {
-        BoundVerdict::Broken | BoundVerdict::NotMeasured => Status::Bad,
-        BoundVerdict::Undecided if answer.status != Status::Bad => Status::Warning,
-        BoundVerdict::Undecided | BoundVerdict::Kept => answer.status,
-    };
-    Conclusion { status, ..answer }
+    objections
+        .conclude(&sentence, &found.findings)
+        .with_outcome(found.outcome)
 }
 
 /// `p99<2ms@3000/s: 3.4 ms (3.1 to 3.9)`, and what would decide it.
@@ -80,16 +70,16 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
 
 /// How much longer would decide a line that is undecided, in a few words.
 pub(super) fn more(line: &ExpectedLine) -> String {
-    match line.more_s.filter(|more| *more <= SAID_MOST_S) {
-        Some(more) => format!("{} more", rounded_length(more.max(SAID_LEAST_S).round())),
+    match time_to_decide(line.more_s) {
+        Some(time) => time,
         None if line.figure.is_some_and(|figure| figure.interval.is_some()) => "over a day".into(),
         None => "too short".into(),
     }
 }
 
 fn more_in_words(line: &ExpectedLine) -> String {
-    match line.more_s.filter(|more| *more <= SAID_MOST_S) {
-        Some(_) => format!("about {} would decide it", more(line)),
+    match time_to_decide(line.more_s) {
+        Some(time) => format!("about {time} would decide it"),
         None if line.figure.is_some_and(|figure| figure.interval.is_some()) => {
             "no day would decide it, but a margin such as ±5% may".into()
         }
