@@ -196,18 +196,13 @@ fn in_two_threads<T: Send>(count: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// A normal variate with mean 0 and deviation 1 (Box and Muller 1958).
-fn normal(rng: &mut Rng) -> f64 {
-    (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
-}
-
 /// Three runs a side of a device whose service time differs from run to run by `deviation`, and
 /// that is `slower` on the second side. A mean service time is `service_us`.
 fn of_varying_state(number: u64, service_us: f64, deviation: f64, slower: f64) -> Comparison {
     let mut rng = Rng::new(number, 7);
     let mut side = |slower: f64, seed: u64| -> Vec<Run> {
         let run = |at: u64| {
-            let service_us = service_us * slower * (deviation * normal(&mut rng)).exp();
+            let service_us = service_us * slower * (deviation * rng.normal()).exp();
             calibrate(spec(&format!("4,{:.0}ns", service_us * 1e3)), seed + at)
         };
         (0..3).map(run).collect()

@@ -94,16 +94,11 @@ fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
     soak(spec, &request, (1..=rounds).map(one).collect())
 }
 
-/// Normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
-fn normal(rng: &mut Rng) -> f64 {
-    (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
-}
-
 /// Noise with a correlation of `rho` between neighbours.
 fn noise(rng: &mut Rng, n: usize, rho: f64) -> Vec<f64> {
-    let mut at = normal(rng);
+    let mut at = rng.normal();
     let mut next = || {
-        at = rho * at + (1.0 - rho * rho).sqrt() * normal(rng);
+        at = rho * at + (1.0 - rho * rho).sqrt() * rng.normal();
         at
     };
     (0..n).map(|_| next()).collect()

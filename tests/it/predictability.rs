@@ -14,16 +14,11 @@ use rigel_model::{Moment, Objective};
 pub(crate) const QUARTER: f64 = 900.0;
 pub(crate) const DAY: f64 = 86_400.0;
 
-/// Normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
-pub(crate) fn normal(rng: &mut Rng) -> f64 {
-    (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
-}
-
 /// Student's t with three degrees of freedom, scaled to deviation 1: values of ten deviations are
 /// not rare.
 fn heavy(rng: &mut Rng) -> f64 {
-    let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
-    normal(rng) / (squares / 3.0).sqrt() / 3f64.sqrt()
+    let squares: f64 = (0..3).map(|_| rng.normal().powi(2)).sum();
+    rng.normal() / (squares / 3.0).sqrt() / 3f64.sqrt()
 }
 
 /// Noise of deviation 1.
@@ -39,12 +34,12 @@ pub(crate) enum Noise {
 impl Noise {
     pub(crate) fn series(self, rng: &mut Rng, n: usize) -> Vec<f64> {
         let rho: f64 = 0.3;
-        let mut at = normal(rng);
+        let mut at = rng.normal();
         let mut next = || match self {
-            Noise::Independent => normal(rng),
+            Noise::Independent => rng.normal(),
             Noise::Heavy => heavy(rng),
             Noise::Correlated => {
-                at = rho * at + (1.0 - rho * rho).sqrt() * normal(rng);
+                at = rho * at + (1.0 - rho * rho).sqrt() * rng.normal();
                 at
             }
         };
@@ -582,12 +577,12 @@ fn an_open_load_is_judged_by_its_response_time() {
         let found = predictability(&rounds, &terms);
         (found.word, found.verdict)
     };
-    let growing = |days: f64, rng: &mut Rng| 2000.0 * (0.25 * days + 0.05 * normal(rng)).exp();
+    let growing = |days: f64, rng: &mut Rng| 2000.0 * (0.25 * days + 0.05 * rng.normal()).exp();
     let daily = |days: f64, rng: &mut Rng| {
-        2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * normal(rng)).exp()
+        2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * rng.normal()).exp()
     };
     let scattered = |_: f64, rng: &mut Rng| 6000.0 * 5_f64.powf(rng.unit());
-    let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * normal(rng)).exp();
+    let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * rng.normal()).exp();
     let cases: [(Shape, SeriesClass, &str, &str); 4] = [
         (
             &growing,

@@ -4,7 +4,7 @@
 //! `RIGEL_FIRST=1000000 RIGEL_SERIES=200 cargo test --test it soak_table -- --nocapture` prints the
 //! table, from other series than those by which the method was tuned.
 
-use crate::predictability::{DAY, QUARTER, found, normal, round, seeds, told};
+use crate::predictability::{DAY, QUARTER, found, round, seeds, told};
 use rigel_analyse::{
     LatencySummary, Predictability, Predictable, Quantity, Recurrence, Round, SeriesClass,
 };
@@ -37,7 +37,7 @@ fn white(
             reason = "a few weeks"
         )]
         let day = (seconds / DAY) as usize;
-        shape(index, seconds % DAY / 3600.0, day) + deviation * normal(&mut rng)
+        shape(index, seconds % DAY / 3600.0, day) + deviation * rng.normal()
     };
     rounds((0..n).map(value).collect::<Vec<_>>().into_iter())
 }
@@ -45,11 +45,11 @@ fn white(
 /// Half white noise and half noise of this correlation, or only the latter; deviation 2 %.
 fn alike(seed: u64, n: usize, correlation: f64, with_white: bool) -> Vec<Round> {
     let mut rng = Rng::new(seed, 78);
-    let mut at = normal(&mut rng);
+    let mut at = rng.normal();
     let value = |_| {
-        at = correlation * at + (1.0 - correlation * correlation).sqrt() * normal(&mut rng);
+        at = correlation * at + (1.0 - correlation * correlation).sqrt() * rng.normal();
         if with_white {
-            0.02 * (at + normal(&mut rng)) / std::f64::consts::SQRT_2
+            0.02 * (at + rng.normal()) / std::f64::consts::SQRT_2
         } else {
             0.02 * at
         }
@@ -300,7 +300,7 @@ fn a_change_of_the_spread_is_dated() {
             let deviation = |at: usize| if at < 336 { 0.01 } else { 0.08 };
             rounds(
                 (0..672)
-                    .map(|at| deviation(at) * normal(&mut rng))
+                    .map(|at| deviation(at) * rng.normal())
                     .collect::<Vec<_>>()
                     .into_iter(),
             )

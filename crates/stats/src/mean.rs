@@ -521,26 +521,11 @@ mod tests {
     const SERIES: usize = 1000;
     const TRUTH: f64 = 100.0;
 
-    /// A normal variate with mean 0 and deviation 1 (Box and Muller 1958).
-    fn normal(rng: &mut Rng) -> f64 {
-        (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
-    }
-
-    /// A Poisson variate with this mean.
-    fn poisson(rng: &mut Rng, mean: f64) -> f64 {
-        let (mut time, mut count) = (rng.exponential(), 0.0);
-        while time <= mean {
-            time += rng.exponential();
-            count += 1.0;
-        }
-        count
-    }
-
     /// Windows with mean 100 and deviation 10 whose neighbours correlate by `rho`.
     fn correlated(rng: &mut Rng, windows: usize, rho: f64) -> Vec<f64> {
-        let mut at = normal(rng);
+        let mut at = rng.normal();
         let mut next = || {
-            at = rho * at + (1.0 - rho * rho).sqrt() * normal(rng);
+            at = rho * at + (1.0 - rho * rho).sqrt() * rng.normal();
             TRUTH + 10.0 * at
         };
         (0..windows).map(|_| next()).collect()
@@ -548,9 +533,9 @@ mod tests {
 
     /// Windows that each make up for a part of what the previous one lacked.
     fn throttled(rng: &mut Rng, windows: usize, part: f64) -> Vec<f64> {
-        let mut short = normal(rng);
+        let mut short = rng.normal();
         let mut next = || {
-            let now = normal(rng);
+            let now = rng.normal();
             let value = TRUTH + 10.0 * (part * short - now);
             short = now;
             value
@@ -617,7 +602,7 @@ mod tests {
             let held = coverage(seed, |rng| {
                 Mean::of_batches(
                     &(0..windows)
-                        .map(|_| poisson(rng, TRUTH))
+                        .map(|_| rng.poisson(TRUTH))
                         .collect::<Vec<f64>>(),
                 )
             });
@@ -885,7 +870,7 @@ mod tests {
         for n in [3, 8, 20] {
             let holds = (0..SERIES as u64).filter(|seed| {
                 let mut rng = Rng::new(*seed, 0);
-                let values: Vec<f64> = (0..=n).map(|_| (0.1 * normal(&mut rng)).exp()).collect();
+                let values: Vec<f64> = (0..=n).map(|_| (0.1 * rng.normal()).exp()).collect();
                 let (next, before) = values.split_last().unwrap();
                 prediction(before, 0.0).unwrap().contains(*next)
             });

@@ -243,19 +243,15 @@ mod tests {
     /// Its 99.9th percentile.
     const NORMAL_P999: f64 = 3.090_232;
 
-    fn normal(rng: &mut Rng) -> f64 {
-        (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
-    }
-
     /// Windows of lognormal latencies. The standard deviation of the logarithm is 1 within a window
     /// and `between` from window to window, where neighbours correlate by 0.5.
     fn latencies(rng: &mut Rng, windows: usize, count: usize, between: f64) -> Vec<Histogram> {
-        let (mut bins, mut at) = (Bins::default(), normal(rng));
+        let (mut bins, mut at) = (Bins::default(), rng.normal());
         let mut next = || {
-            at = 0.5 * at + 0.75f64.sqrt() * normal(rng);
+            at = 0.5 * at + 0.75f64.sqrt() * rng.normal();
             for _ in 0..count {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                bins.record((MEDIAN * (normal(rng) + between * at).exp()) as u64);
+                bins.record((MEDIAN * (rng.normal() + between * at).exp()) as u64);
             }
             bins.take()
         };
@@ -414,9 +410,9 @@ mod tests {
     /// Simulates a measurement in windows of mean 100 that ends when it is precise to 2 %: true if
     /// its interval contains the truth, and the number of windows.
     fn stopped(rng: &mut Rng, deviation: f64, rho: f64, level: &Histogram) -> (bool, usize) {
-        let (mut counts, mut at, mut histograms) = (Vec::new(), normal(rng), Vec::new());
+        let (mut counts, mut at, mut histograms) = (Vec::new(), rng.normal(), Vec::new());
         loop {
-            at = rho * at + (1.0 - rho * rho).sqrt() * normal(rng);
+            at = rho * at + (1.0 - rho * rho).sqrt() * rng.normal();
             counts.push(100.0 * (1.0 + deviation * at));
             histograms.push(level);
             // Every third window is enough: the checks are further apart.

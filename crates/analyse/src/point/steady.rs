@@ -173,23 +173,13 @@ mod tests {
         steady(counts, &vec![1.0; counts.len()]).unwrap().steady
     }
 
-    /// A count of exponential gaps in this time.
-    fn poisson(rng: &mut Rng, mean: f64) -> f64 {
-        let (mut time, mut count) = (rng.exponential(), 0.0);
-        while time <= mean {
-            time += rng.exponential();
-            count += 1.0;
-        }
-        count
-    }
-
     /// How many of 1,000 series of counts are judged so.
     fn of_a_thousand(judgement: Option<bool>, mut level: impl FnMut(f64) -> f64) -> usize {
         let mut rng = Rng::new(3, 0);
         (0..1000)
             .filter(|_| {
                 let counts: Vec<f64> = (0..60)
-                    .map(|at| poisson(&mut rng, level(f64::from(at) / 60.0)))
+                    .map(|at| rng.poisson(level(f64::from(at) / 60.0)))
                     .collect();
                 judge(&counts) == judgement
             })

@@ -57,6 +57,26 @@ impl Rng {
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
+
+    /// A number from the normal distribution of mean 0 and deviation 1 (Box and Muller 1958).
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// A count from the Poisson distribution of this mean: of exponential gaps, or for many events of
+    /// the normal distribution that theirs cannot be told from.
+    pub fn poisson(&mut self, mean: f64) -> f64 {
+        const MANY: f64 = 500.0;
+        if mean >= MANY {
+            return (mean + mean.sqrt() * self.normal()).round().max(0.0);
+        }
+        let (mut time, mut count) = (self.exponential(), 0.0);
+        while time <= mean {
+            time += self.exponential();
+            count += 1.0;
+        }
+        count
+    }
 }
 
 #[cfg(test)]
