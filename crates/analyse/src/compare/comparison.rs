@@ -687,20 +687,25 @@ fn weights(judged: &[(usize, &Row, Change)]) -> Vec<f64> {
     judged.iter().map(|(_, row, _)| weight(row)).collect()
 }
 
-fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
-    let judged = judged(rows);
-    let weights = weights(&judged);
-    let share = |name: &str| {
-        let index = judged.iter().position(|(_, row, _)| row.name == name);
-        index.map_or(1.0, |index| weights[index]) / weights.iter().sum::<f64>().max(1.0)
-    };
+/// Which of the judged changes are certain, by Holm's method.
+fn certain(judged: &[(usize, &Row, Change)], weights: &[f64]) -> Vec<bool> {
     let weighted: Vec<(f64, f64)> = judged
         .iter()
         .filter_map(|(.., change)| change.chance(1.0))
         .map(|one| 2.0 * one)
         .zip(weights.iter().copied())
         .collect();
-    let certain = holm(&weighted, 1.0 - CONFIDENCE);
+    holm(&weighted, 1.0 - CONFIDENCE)
+}
+
+fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
+    let judged = judged(rows);
+    let weights = weights(&judged);
+    let certain = certain(&judged, &weights);
+    let share = |name: &str| {
+        let index = judged.iter().position(|(_, row, _)| row.name == name);
+        index.map_or(1.0, |index| weights[index]) / weights.iter().sum::<f64>().max(1.0)
+    };
     let room = |change: &Change| {
         let interval = change.interval.filter(|_| !change.is_counted())?;
         Some((interval.high.unwrap_or(f64::INFINITY) - 1.0).max(1.0 / interval.low - 1.0))
@@ -796,30 +801,25 @@ mod tests {
     use rigel_model::workload::rng::Rng;
     use rigel_stats::mean::Mean;
 
-    /// A normal variate with mean 0 and deviation 1 (Box and Muller 1958).
-    fn normal(rng: &mut Rng) -> f64 {
-        (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
-    }
-
     /// The error of a figure within a run: an interval of ± 2 % at 19 degrees of freedom.
     const WITHIN: f64 = 0.00956;
 
-    /// The verdict on two sides of `runs` runs, `figures` figures each. The state of the storage
-    /// differs from run to run by `deviation`, alike for half of the figures and independently for
-    /// the others. The second side has `faster` times the rates.
-    fn verdict(rng: &mut Rng, runs: usize, deviation: f64, faster: f64) -> Verdict {
+    /// True if two sides of `runs` runs, ten figures each, are called different. The state of the
+    /// storage differs from run to run by `deviation`, alike for half of the figures and
+    /// independently for the others. The second side has `faster` times the rates.
+    fn differ(rng: &mut Rng, runs: usize, deviation: f64, faster: f64) -> bool {
         const FIGURES: usize = 10;
         let mut values = [vec![Vec::new(); FIGURES], vec![Vec::new(); FIGURES]];
         for (side, factor) in [1.0, faster].into_iter().enumerate() {
             for _ in 0..runs {
-                let common = normal(rng);
+                let common = rng.normal();
                 for (figure, values) in values[side].iter_mut().enumerate() {
                     let state = if figure < FIGURES / 2 {
                         common
                     } else {
-                        normal(rng)
+                        rng.normal()
                     };
-                    let log = deviation * state + WITHIN * normal(rng);
+                    let log = deviation * state + WITHIN * rng.normal();
                     values.push(1000.0 * factor * log.exp());
                 }
             }
@@ -852,11 +852,12 @@ mod tests {
                 }
             })
             .collect();
-        verdicts(&rows, 2, None).remove(0)
-    }
-
-    fn differs(verdict: &Verdict) -> bool {
-        !verdict.worse.is_empty() || !verdict.better.is_empty()
+        let judged = judged(&rows);
+        let certain = certain(&judged, &weights(&judged));
+        let is_worse_or_better =
+            |change: &Change| matches!(change.judgement, Judgement::Worse | Judgement::Better);
+        let mut changes = judged.iter().zip(certain);
+        changes.any(|((.., change), certain)| certain && is_worse_or_better(change))
     }
 
     /// Comparisons; docs/methods/compare.md has the counts with `RIGEL_PAIRS=1000`.
@@ -869,7 +870,7 @@ mod tests {
     fn called(runs: usize, deviation: f64, faster: f64) -> f64 {
         let (count, mut rng) = (comparisons(), Rng::new(runs as u64, 11));
         let found = (0..count)
-            .filter(|_| differs(&verdict(&mut rng, runs, deviation, faster)))
+            .filter(|_| differ(&mut rng, runs, deviation, faster))
             .count();
         println!("{runs} a side, deviation {deviation}, {faster}: {found} of {count}");
         found as f64 / count as f64

@@ -246,6 +246,16 @@ mod tests {
     use super::*;
     use rigel_model::workload::rng::Rng;
 
+    /// Counts an operation that was due and done at these seconds, in the window in which it was due.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn record(windows: &mut [Window], due_s: f64, done_s: f64) {
+        let window = &mut windows[(due_s * 10.0) as usize];
+        let response = ((done_s - due_s) * 1e9).round() as u64;
+        window.done += 1;
+        window.response.histogram.record(response);
+        window.response.max = window.response.max.max(response);
+    }
+
     /// Windows of 100 ms of a closed loop of `slots` operations on four servers with exponential
     /// service times, which stand still for the first `stall_s` of each second.
     fn closed(seed: u64, slots: usize, service_s: f64, stall_s: f64) -> Vec<Window> {
@@ -270,15 +280,7 @@ mod tests {
                 end += stall_s;
             }
             (free[server], due[next]) = (end, end);
-            let at = (0..100)
-                .find(|at| start < f64::from(at + 1) / 10.0)
-                .unwrap();
-            let window = &mut windows[usize::try_from(at).unwrap()];
-            window.done += 1;
-            let response = std::time::Duration::from_secs_f64(end - start).as_nanos();
-            let response = u64::try_from(response).unwrap();
-            window.response.histogram.record(response);
-            window.response.max = window.response.max.max(response);
+            record(&mut windows, start, end);
         }
     }
 
@@ -334,12 +336,7 @@ mod tests {
                 end = end.floor() + 0.1;
             }
             free = end + rng.exponential() * service_s;
-            let at = (0..100).find(|at| due < f64::from(at + 1) / 10.0).unwrap();
-            let window = &mut windows[usize::try_from(at).unwrap()];
-            let response = std::time::Duration::from_secs_f64(free - due).as_nanos();
-            let response = u64::try_from(response).unwrap();
-            window.response.histogram.record(response);
-            window.response.max = window.response.max.max(response);
+            record(&mut windows, due, free);
         }
     }
 
