@@ -113,7 +113,7 @@ impl Database {
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
-        measuring::resume(run, &args.measuring, "calibrate", None)?
+        measuring::resume(run, &args.measuring, "calibrate", &[])?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
         measuring::begin(&args.measuring, Box::new(args.request()?), engine)?

@@ -140,7 +140,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
                 "give --resume without it, or start another curve"
             ));
         }
-        measuring::resume(run, &args.measuring, "curve", None)?
+        measuring::resume(run, &args.measuring, "curve", &[])?
     } else if let Some(urls) = database::urls(&args.measuring.targets)? {
         args.on_database(&urls)?
     } else {
@@ -233,21 +233,6 @@ impl CurveArgs {
         Ok(Some(rate))
     }
 
-    /// Bytes of an I/O, or of a commit.
-    fn length(&self) -> Result<u32, Error> {
-        const USUAL: Bytes = Bytes(8 * KIB);
-        match (self.log, self.size) {
-            (None, size) => size_of_io("--size", size.unwrap_or(USUAL)),
-            (Some(_), None) => Ok(ExpectedLoad::LOG_BYTES),
-            (Some(_), Some(size)) => ExpectedLoad::log_bytes(size).ok_or_else(|| {
-                usage!(
-                    "--size {size} is not the size of a commit",
-                    "give bytes up to 16MiB, such as 2300 or 8KiB"
-                )
-            }),
-        }
-    }
-
     fn request(&self) -> Result<CurveRequest, Error> {
         let given = [
             ("--sessions", &self.sessions),
@@ -279,7 +264,7 @@ impl CurveArgs {
                 _ => Arrivals::Poisson,
             },
             in_flight_max: self.in_flight.unwrap_or(256),
-            length: self.length()?,
+            length: length("--size", self.size, self.log)?,
             mix: match (&self.mix, self.log) {
                 (Some(mix), _) => ranges::mix(mix)?,
                 (None, Some(_)) => Mix::LOG,
@@ -304,5 +289,24 @@ impl CurveArgs {
             point_least,
             point_most,
         })
+    }
+}
+
+/// Bytes of an I/O that an option gives, or of a commit to a log.
+pub(super) fn length(
+    option: &str,
+    size: Option<Bytes>,
+    log: Option<LifeCycle>,
+) -> Result<u32, Error> {
+    const USUAL: Bytes = Bytes(8 * KIB);
+    match (log, size) {
+        (None, size) => size_of_io(option, size.unwrap_or(USUAL)),
+        (Some(_), None) => Ok(ExpectedLoad::LOG_BYTES),
+        (Some(_), Some(size)) => ExpectedLoad::log_bytes(size).ok_or_else(|| {
+            usage!(
+                "{option} {size} is not the size of a commit",
+                "give bytes up to 16MiB, such as 2300 or 8KiB"
+            )
+        }),
     }
 }

@@ -1,19 +1,24 @@
 //! `rigel duet`: which of two or more is faster, measured in turn within one run.
 
-use super::calibrate::size_of_io;
+use super::curve::length;
 use super::exit_status::exit_status;
-use super::measuring::{self, MeasuringArgs};
-use super::{page, ranks};
+use super::measuring::{self, Job, MeasuringArgs};
+use super::private_server::{PrivateArgs, ServerArgs};
+use super::sql_args::{self, TablesArgs, WorkArgs};
+use super::{page, ranges, ranks};
 use clap::Args;
 use rigel_device::engine::{self, AUTO};
-use rigel_model::{Bytes, Error, Nanos, Ratio, Target, usage};
+use rigel_model::{Bytes, Error, LifeCycle, Nanos, Ratio, Target, usage};
 use rigel_verbs::Evaluated;
-use rigel_verbs::duet::{DuetArm, DuetRequest};
+use rigel_verbs::duet::{DuetArm, DuetRequest, SERVER_BIN};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Shortest time for each arm: eight visits with their warm-ups.
 const EACH_MIN: Nanos = Nanos::from_secs(15);
+
+/// Outstanding I/Os, where nothing is given.
+const DEPTH: u32 = 32;
 
 /// Most outstanding I/Os.
 const DEPTH_MAX: u32 = 1024;
@@ -21,38 +26,42 @@ const DEPTH_MAX: u32 = 1024;
 /// What the positional arguments are.
 pub(super) const TARGETS: &str = "Two or more targets to compare, each a file, a device, a directory for a \
                                   scratch file, or a model: sim:… or null:; with --vary, the one target \
-                                  of all arms";
+                                  of all arms; none with --on";
 
 /// Decide which of two targets, or of two settings, is faster: different, equivalent, undecided
 ///
 /// Arms are visited in turn, a second each, in rounds of random order, so that whatever else happens to
-/// shared storage happens to all of them; compared is the throughput of random reads within a round. Ends
-/// as soon as it is known: the interval holds at every look.
+/// shared storage happens to all of them; compared is the throughput within a round, of random I/O, of
+/// commits, or of a database's sessions. Ends as soon as it is known: the interval holds at every look.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "rigel duet [OPTIONS] TARGET TARGET...\n       rigel duet [OPTIONS] --vary \
-                      NAME=VALUE,VALUE... TARGET\n       rigel duet --resume RUN",
+                      NAME=VALUE,VALUE... TARGET\n       rigel duet [OPTIONS] --on DIR --vary \
+                      SETTING=VALUE,VALUE...\n       rigel duet --resume RUN",
     after_help = "Exit status: 0 answered, 1 failed or incomplete, 2 wrong usage, 3 slower than \
                   --fail-if-slower allows, 4 undecided."
 )]
 pub(super) struct DuetArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Compare values of a setting on one target: engine=uring,psync, size=8k,16k or depth=1,4
-    #[arg(long, value_name = "NAME=VALUES", conflicts_with = "resume")]
+    /// Compare values of a setting on one target: engine=uring,psync, size=8k,16k, depth=1,4 or
+    /// log=grow,reused. With --on, of a server's setting, such as jit=on,off, or of
+    /// server-bin=DIR,DIR
+    #[arg(long, value_name = "NAME=VALUES")]
     vary: Option<String>,
-    /// Outstanding I/Os
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=i64::from(DEPTH_MAX)))]
+    /// Outstanding I/Os, writers of --log, or sessions [default: 32; of a log 1, of a server 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(DEPTH_MAX)))]
     #[arg(conflicts_with = "resume")]
-    depth: u32,
-    /// Size of an I/O
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "8k",
-        conflicts_with = "resume"
-    )]
-    size: Bytes,
+    depth: Option<u32>,
+    /// Size of an I/O, or of a commit [default: 8KiB; of a commit 4KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["resume", "on"])]
+    size: Option<Bytes>,
+    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes
+    #[arg(long, value_name = "MIX", default_value = "read=100", conflicts_with_all = ["resume", "on"])]
+    mix: String,
+    /// Commits to a log's own file, made in the directory: grow, reserved, sized or reused
+    #[arg(long, value_name = "STATE", conflicts_with_all = ["resume", "on", "mix"])]
+    log: Option<LifeCycle>,
     /// Maximum time of all visits: what is undecided then stays so
     #[arg(
         long = "for",
@@ -80,6 +89,12 @@ pub(super) struct DuetArgs {
     /// Decide whether an arm is slower than the first by more than this, with exit status 3
     #[arg(long, value_name = "SHARE", conflicts_with = "resume")]
     fail_if_slower: Option<Ratio>,
+    #[command(flatten)]
+    private: PrivateArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    tables: TablesArgs,
 }
 
 /// Measures until all is decided, and shows the arms.
@@ -91,10 +106,11 @@ pub(super) fn run(args: &DuetArgs) -> Result<u8, Error> {
         "start one process, with --alone; rigel compare compares runs of several hosts",
     )?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
-        measuring::resume(run, &args.measuring, "duet", None)?
+        let servers = args.vary.as_deref().map(|vary| args.servers(vary));
+        let servers = servers.transpose()?.unwrap_or_default();
+        measuring::resume(run, &args.measuring, "duet", &servers)?
     } else {
-        let (request, first) = args.request()?;
-        measuring::begin(&first, Box::new(request), AUTO)?
+        args.job()?
     };
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
@@ -106,8 +122,32 @@ pub(super) fn run(args: &DuetArgs) -> Result<u8, Error> {
 }
 
 impl DuetArgs {
-    /// What is asked for, and the first arm as if it were measured alone.
-    fn request(&self) -> Result<(DuetRequest, MeasuringArgs), Error> {
+    /// A new run.
+    fn job(&self) -> Result<Job, Error> {
+        self.check()?;
+        if let Some(directory) = &self.private.on {
+            return self.on_servers(directory);
+        }
+        let is_given = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
+        if is_given || self.private.server.names_programs() {
+            return Err(usage!(
+                "options of servers, sessions and tables are given, and --on is not",
+                "add --on DIR for private servers, or leave them out"
+            ));
+        }
+        let (arms, mut first) = match &self.vary {
+            Some(vary) => (self.varied(vary)?, self.measuring.clone()),
+            None => self.of_targets()?,
+        };
+        if arms.iter().any(|arm| arm.log.is_some()) {
+            first.require_directory("a log", true)?;
+        }
+        let request = self.request(arms)?;
+        measuring::begin(&first, Box::new(request), AUTO)
+    }
+
+    /// Refuses shares out of their range.
+    fn check(&self) -> Result<(), Error> {
         for (option, share, most) in [
             ("--margin", Some(self.margin), 0.5),
             ("--error", Some(self.error), 0.2),
@@ -123,10 +163,11 @@ impl DuetArgs {
                 ));
             }
         }
-        let (arms, first) = match &self.vary {
-            Some(vary) => (self.varied(vary)?, self.measuring.clone()),
-            None => self.of_targets()?,
-        };
+        Ok(())
+    }
+
+    /// What is asked for, on these arms.
+    fn request(&self, arms: Vec<DuetArm>) -> Result<DuetRequest, Error> {
         if arms.len() > DuetRequest::ARMS_MAX {
             return Err(usage!(
                 "{count} arms are too many for one run",
@@ -144,23 +185,90 @@ impl DuetArgs {
                 count = arms.len()
             ));
         }
-        let request = DuetRequest {
+        Ok(DuetRequest {
             arms,
             budget: self.time,
             margin: self.margin,
             error: self.error,
             slower_most: self.fail_if_slower,
-        };
-        Ok((request, first))
+            mix: ranges::mix(&self.mix)?,
+            sql: None,
+            server_setting: None,
+        })
     }
 
-    fn arm(&self, name: String) -> Result<DuetArm, Error> {
+    /// A new run on private servers, one for each value of a setting.
+    fn on_servers(&self, directory: &Path) -> Result<Job, Error> {
+        let given = directory.to_string_lossy();
+        if let [target, ..] = &self.measuring.targets[..] {
+            return Err(usage!(
+                "'{target}' is given, and the arms are private servers in '{given}'",
+                "leave one of them out",
+                target = target.display()
+            ));
+        }
+        let scratch = self.measuring.scratch_size.is_some() || self.measuring.keep;
+        let own = [("--scratch-size and --keep", scratch, "--scale")];
+        sql_args::refuse_raw(&self.measuring, &own, &given)?;
+        let vary = self.vary.as_deref().ok_or_else(|| {
+            usage!(
+                "--on {given} is given, and nothing is varied",
+                "add the setting to compare, such as --vary io_method=worker,io_uring,sync"
+            )
+        })?;
+        let dbms = self.private.server.dbms();
+        let settings = self.tables.or(self.work.settings()?)?;
+        sql_args::refuse_foreign(&settings, dbms)?;
+        let tables = sql_args::tables(&settings, dbms)?;
+        let sessions = self.depth.unwrap_or(sql_args::SESSIONS);
+        let sessions = sessions.max(tables.schemas);
+        let mut arms = Vec::new();
+        let (name, values) = name_and_values(vary)?;
+        for (value, server) in values.iter().zip(self.servers(vary)?) {
+            let made = server.made(sessions, settings.load_degree)?;
+            arms.push(DuetArm {
+                name: format!("{name}={value}"),
+                target: Some(measuring::private(dbms, directory, made)),
+                engine: None,
+                length: tables.block,
+                depth: sessions,
+                log: None,
+            });
+        }
+        let work = sql_args::work(&settings, tables)?;
+        let mut request = DuetRequest {
+            sql: Some(DuetRequest::sessions(work, self.work.statement_timeout())),
+            server_setting: Some(vary.into()),
+            ..self.request(arms)?
+        };
+        let first = request.arms[0].target.take();
+        let first = first.expect("every arm was given a server");
+        measuring::begin_on(&self.measuring, Box::new(request), dbms.name(), first)
+    }
+
+    /// The servers of the arms.
+    fn servers(&self, vary: &str) -> Result<Vec<ServerArgs>, Error> {
+        let (name, values) = name_and_values(vary)?;
+        if ["engine", "size", "depth", "log"].contains(&name) {
+            return Err(usage!(
+                "--vary {vary} is not a setting of a server",
+                "give --vary {SERVER_BIN}=DIR,DIR or a setting of it, such as io_method=worker,sync; \
+                 or leave --on out"
+            ));
+        }
+        let server = &self.private.server;
+        let varied = values.iter().map(|value| server.varied(name, value));
+        Ok(varied.collect())
+    }
+
+    fn arm(&self, name: String, log: Option<LifeCycle>) -> Result<DuetArm, Error> {
         Ok(DuetArm {
             name,
             target: None,
             engine: None,
-            length: size_of_io("--size", self.size)?,
-            depth: self.depth,
+            length: length("--size", self.size, log)?,
+            depth: self.depth.unwrap_or(if log.is_some() { 1 } else { DEPTH }),
+            log,
         })
     }
 
@@ -183,8 +291,12 @@ impl DuetArgs {
                     given = given.display()
                 ));
             }
-            let target = absolute(measuring::target(&self.alone(given))?);
-            let arm = self.arm(given.to_string_lossy().into_owned())?;
+            let mut alone = self.alone(given);
+            if self.log.is_some() {
+                alone.require_directory("a log", true)?;
+            }
+            let target = absolute(measuring::target(&alone)?);
+            let arm = self.arm(given.to_string_lossy().into_owned(), self.log)?;
             arms.push(DuetArm {
                 target: (at > 0).then_some(target),
                 ..arm
@@ -209,23 +321,18 @@ impl DuetArgs {
 
     /// One arm for each value of a setting.
     fn varied(&self, vary: &str) -> Result<Vec<DuetArm>, Error> {
-        let unknown = || {
-            usage!(
-                "--vary {vary} is not known",
-                "give engine=uring,psync, size=8k,16k or depth=1,4, with two values or more"
-            )
-        };
-        let (name, values) = vary.split_once('=').ok_or_else(unknown)?;
-        let values: Vec<&str> = values.split(',').map(str::trim).collect();
-        if values.len() < 2 {
-            return Err(unknown());
-        }
+        let (name, values) = name_and_values(vary)?;
         let mut arms: Vec<DuetArm> = Vec::new();
         for value in values {
-            let mut arm = self.arm(format!("{name}={value}"))?;
+            let log = match name {
+                "log" => Some(value.parse()?),
+                _ => self.log,
+            };
+            let mut arm = self.arm(format!("{name}={value}"), log)?;
             match name {
+                "log" => {}
                 "engine" => arm.engine = Some(self.engine(value)?),
-                "size" => arm.length = size_of_io("--vary size", value.parse::<Bytes>()?)?,
+                "size" => arm.length = length("--vary size", Some(value.parse()?), log)?,
                 "depth" => {
                     let depth = value.parse().ok();
                     let depth = depth.filter(|depth| (1..=DEPTH_MAX).contains(depth));
@@ -236,13 +343,7 @@ impl DuetArgs {
                         )
                     })?;
                 }
-                _ => return Err(unknown()),
-            }
-            if arms.iter().any(|other| other.name == arm.name) {
-                return Err(usage!(
-                    "--vary {name} has {value} twice",
-                    "give every value once"
-                ));
+                _ => return Err(unknown_setting(vary)),
             }
             arms.push(arm);
         }
@@ -257,6 +358,12 @@ impl DuetArgs {
                 "leave --engine out"
             ));
         }
+        if let Some(log) = self.log {
+            return Err(usage!(
+                "--log {log} is given, and the engine is varied",
+                "leave one of them out: the writers of a log wait for pwrite and fdatasync"
+            ));
+        }
         if engine::names().any(|name| name == value) {
             return Ok(value.into());
         }
@@ -267,6 +374,32 @@ impl DuetArgs {
             names = names.join(", ")
         ))
     }
+}
+
+/// The name of what is varied, and its values.
+fn name_and_values(vary: &str) -> Result<(&str, Vec<&str>), Error> {
+    let (name, values) = vary.split_once('=').ok_or_else(|| unknown_setting(vary))?;
+    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    if values.len() < 2 || name.trim() != name || values.contains(&"") {
+        return Err(unknown_setting(vary));
+    }
+    let is_twice = |at: &usize| values[..*at].contains(&values[*at]);
+    if let Some(at) = (0..values.len()).find(is_twice) {
+        return Err(usage!(
+            "--vary {name} has {value} twice",
+            "give every value once",
+            value = values[at]
+        ));
+    }
+    Ok((name, values))
+}
+
+fn unknown_setting(vary: &str) -> Error {
+    usage!(
+        "--vary {vary} is not known",
+        "give engine=uring,psync, size=8k,16k, depth=1,4 or log=grow,reused, with two values or more; \
+         settings of a server need --on DIR"
+    )
 }
 
 /// The same target by paths that a resumed run finds from any directory.

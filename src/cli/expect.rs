@@ -107,7 +107,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
                 "a resumed run has its own expectations: leave them out, or start another run"
             ));
         }
-        measuring::resume(run, &measuring, "expect", None)?
+        measuring::resume(run, &measuring, "expect", &[])?
     } else {
         let request = args.request(expected)?;
         if measuring.targets.is_empty() {

@@ -123,7 +123,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
         let mut measuring = args.measuring.clone();
         let first = args.demand.iter().map(|path| path.clone().into_os_string());
         measuring.targets.splice(..0, first);
-        let job = measuring::resume(run, &measuring, "fit", None)?;
+        let job = measuring::resume(run, &measuring, "fit", &[])?;
         let fitted = measure(job, &measuring, true)?;
         return Ok(fitted.map_or(0, |one| exit_status(one.found.verdict)));
     }

@@ -93,7 +93,12 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         "start one process, with --alone; rigel curve and rigel sql run measure all hosts together",
     )?;
     let mut job = if let Some(run) = &args.outcome.resume {
-        measuring::resume(run, &measuring, "layers", Some(&args.server))?
+        measuring::resume(
+            run,
+            &measuring,
+            "layers",
+            std::slice::from_ref(&args.server),
+        )?
     } else {
         // All that can be wrong with the request is found before anything is made.
         let request = args.request()?;

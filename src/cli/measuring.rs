@@ -73,18 +73,21 @@ pub(super) fn begin_private(
     directory: &Path,
     server: PrivateServer,
 ) -> Result<Job, Error> {
-    let private_in = Some(directory.display().to_string());
-    let target = Target::Sql(SqlTarget {
+    begin_on(args, verb, dbms.name(), private(dbms, directory, server))
+}
+
+/// A server that is made for a run in `directory`.
+pub(super) fn private(dbms: Dbms, directory: &Path, server: PrivateServer) -> Target {
+    Target::Sql(SqlTarget {
         dbms,
         urls: Vec::new(),
-        private_in,
+        private_in: Some(directory.display().to_string()),
         private: Some(server),
-    });
-    begin_on(args, verb, dbms.name(), target)
+    })
 }
 
 /// The same on a target that is known already.
-fn begin_on(
+pub(super) fn begin_on(
     args: &MeasuringArgs,
     verb: Box<dyn Verb>,
     engine: &str,
@@ -127,7 +130,7 @@ pub(super) fn job(
         command,
         results,
         access: None,
-        private: None,
+        private: Vec::new(),
         resumed: None,
         journal: None,
         agreement: Agreement::default(),
@@ -137,12 +140,12 @@ pub(super) fn job(
 }
 
 /// A run of `verb` that was cut short, given by its directory or its journal: all that it was is in
-/// its journal. `server` are the options of verbs that make private servers.
+/// its journal. `servers` are the options of verbs that make private servers, of each server.
 pub(super) fn resume(
     run: &Path,
     args: &MeasuringArgs,
     verb: &str,
-    server: Option<&ServerArgs>,
+    servers: &[ServerArgs],
 ) -> Result<Job, Error> {
     let path = run;
     let named = NamedAgain::of(args)?;
@@ -156,7 +159,7 @@ pub(super) fn resume(
     }
     refuse_other_verb(&*rigel_verbs::of(&run.header)?, &run.header, verb, path)?;
     resumed::share(&run.header, args)?;
-    job_again(path, args, named, server, (journal, run))
+    job_again(path, args, named, servers, (journal, run))
 }
 
 /// Refuses to resume a run by another verb than its own.
@@ -184,7 +187,7 @@ pub(super) fn resume_command(verb: &dyn Verb, header: &Header, path: &Path) -> S
         Target::Sql(SqlTarget {
             private: Some(server),
             ..
-        }) => server.confirmed_options(),
+        }) => verb.server_options(server),
         _ => String::new(),
     };
     format!(
@@ -200,7 +203,7 @@ fn job_again(
     path: &Path,
     args: &MeasuringArgs,
     named: Option<NamedAgain>,
-    server: Option<&ServerArgs>,
+    servers: &[ServerArgs],
     resumed: (Journal, Run),
 ) -> Result<Job, Error> {
     let header = &resumed.1.header.clone();
@@ -226,7 +229,7 @@ fn job_again(
         command: header.command.clone(),
         results: Results::existing(path),
         access: None,
-        private: None,
+        private: Vec::new(),
         resumed: Some(resumed),
         journal: None,
         agreement: Agreement::default(),
@@ -241,40 +244,70 @@ fn job_again(
         (job.target, job.access) = resumed::again(&named, header, args)?;
     } else {
         job.target = target_again(header, &begun_in);
-        job.access = access_again(&mut job.target, args, server)?;
+        job.access = access_again(&mut job, args, servers)?;
     }
     Ok(job)
 }
 
 /// Access to the databases of a run that is resumed, if its target is some.
 fn access_again(
-    target: &mut Target,
+    job: &mut Job,
     args: &MeasuringArgs,
-    server: Option<&ServerArgs>,
+    servers: &[ServerArgs],
 ) -> Result<Option<Access>, Error> {
-    match target {
+    match &job.target {
         Target::Sql(SqlTarget {
             private_in: Some(directory),
             private,
             ..
         }) => {
-            let (private, server) = private.as_mut().zip(server).ok_or_else(|| {
+            let Some(private) = private else {
                 let what = "the private server of this run was removed, and its journal does not \
                             say how it was made";
-                Error::usage(what, "start another run")
-            })?;
-            server.confirm(private)?;
+                return Err(Error::usage(what, "start another run"));
+            };
+            let made_with = job.verb.server_options(private);
+            let directory = directory.clone();
+            if !are_confirmed(job, servers)? {
+                return Err(Error::usage(
+                    match made_with.as_str() {
+                        "" => "the private server of this run was made without --server-set".into(),
+                        named => format!("the private server of this run was made with{named}"),
+                    },
+                    "programs and settings are not taken from a journal: give the same options again, \
+                     if you know them to be your own",
+                ));
+            }
             remark(&format!(
                 "resuming on a private server in '{directory}', which the journal names\n"
             ));
             Ok(None)
         }
-        Target::Sql(_) if server.is_some_and(ServerArgs::names_programs) => {
+        Target::Sql(_) if servers.iter().any(ServerArgs::names_programs) => {
             Err(ServerArgs::without_server())
         }
         Target::Sql(servers) => database::access_again(&servers.urls, &args.password).map(Some),
         _ => Ok(None),
     }
+}
+
+/// True if all private servers of a run are made with the programs and settings that the options name.
+fn are_confirmed(job: &mut Job, servers: &[ServerArgs]) -> Result<bool, Error> {
+    let mut servers = servers.iter();
+    for target in job.targets_mut() {
+        let Target::Sql(SqlTarget {
+            private: Some(made),
+            ..
+        }) = target
+        else {
+            continue;
+        };
+        match servers.next() {
+            Some(server) if server.confirm(made)? => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(servers.next().is_none())
 }
 
 /// The target of a run that is resumed, with its paths relative to `begun_in`. A scratch file that
@@ -585,7 +618,7 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
         .collect()
 }
 
-/// Ends a run whose report was shown: removes its private server, and refuses a run that is not
+/// Ends a run whose report was shown: removes its private servers, and refuses a run that is not
 /// whole. Returns the exit status, which is `status` for a run that is.
 pub(super) fn conclude(
     mut job: Job,
@@ -593,9 +626,9 @@ pub(super) fn conclude(
     stopped: bool,
     status: u8,
 ) -> Result<u8, Error> {
-    let private = job.private.take();
+    let mut private = std::mem::take(&mut job.private).into_iter();
     let ended = private
-        .map_or(Ok(()), |private| private.server.stop())
+        .try_for_each(|private| private.server.stop())
         .and_then(|()| refuse_incomplete(measured, stopped, job.results.path()));
     job.ended(ended.map(|()| status))
 }

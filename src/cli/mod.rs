@@ -119,7 +119,8 @@ fn command() -> clap::Command {
     });
     command = command.mut_subcommand("duet", |verb| {
         verb.mut_arg("targets", |targets| {
-            targets.help(duet::TARGETS).long_help(duet::TARGETS)
+            let targets = targets.help(duet::TARGETS).long_help(duet::TARGETS);
+            targets.required_unless_present_any(["resume", "on"])
         })
     });
     // Verbs of one host refuse to be one of several ranks: --alone is all that they know of them.

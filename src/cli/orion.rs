@@ -187,7 +187,7 @@ fn measuring(args: &OrionArgs) -> MeasuringArgs {
 
 /// A run that was cut short, from its journal.
 fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
-    let job = measuring::resume(run, &measuring(args), "orion", None)?;
+    let job = measuring::resume(run, &measuring(args), "orion", &[])?;
     job.files
         .iter()
         .try_for_each(|files| refuse_unsafe(&files.prefix))?;

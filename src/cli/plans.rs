@@ -5,7 +5,7 @@
 //! server is removed before this returns.
 
 use super::output::remark;
-use super::private_server::Private;
+use super::private_server::{self, Private};
 use super::progress::ProgressMode;
 use super::stop::stop_flag;
 use rigel_analyse::{PLAN_COSTS_ASKED, PlanTest, plan_crossings};
@@ -73,15 +73,9 @@ pub(super) fn measure(request: &PlansRequest) -> Result<PlanTest, Error> {
         load_degree: LOAD_DEGREE,
         device: None,
     };
-    let private = Private::make(
-        Dbms::Postgres,
-        request.directory,
-        &made,
-        tables,
-        false,
-        request.way,
-        &stop,
-    )?;
+    private_server::refuse_full(request.directory, tables, false, 1)?;
+    let mut private = Private::start(Dbms::Postgres, request.directory, &made, &stop)?;
+    private.load(tables, request.way, &stop)?;
     for finding in &private.findings {
         remark(&format!("{}\n", finding.what));
     }

@@ -9,6 +9,7 @@ use rigel_model::{
     Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables, in_line, shell_path,
     usage,
 };
+use rigel_verbs::duet::SERVER_BIN;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -19,6 +20,17 @@ const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
 /// Maximum number of connections that load, as for `--load-degree`.
 const LOAD_DEGREE_MAX: u32 = 64;
+
+/// A server of Rigel's own, and where.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "A private server")]
+pub(super) struct PrivateArgs {
+    /// Make a private server in this directory, on the storage under test [without a value: .]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "resume")]
+    pub(super) on: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
 
 /// What a server of Rigel's own is made of.
 #[derive(Debug, Clone, Args)]
@@ -52,12 +64,14 @@ enum ServerKind {
     Mariadb,
 }
 
-/// A private server, loaded.
+/// A private server.
 pub(super) struct Private {
     /// It is removed with this.
     pub(super) server: Server,
     /// How it is reached.
     pub(super) access: Access,
+    /// Number of connections that load.
+    degree: u32,
     /// What is doubtful about it.
     pub(super) findings: Vec<Finding>,
     /// The files of its tables, if raw I/O reads them too.
@@ -65,18 +79,14 @@ pub(super) struct Private {
 }
 
 impl Private {
-    /// Makes one and loads it.
-    pub(super) fn make(
+    /// Makes one without tables, after [`refuse_full`].
+    pub(super) fn start(
         dbms: Dbms,
         directory: &Path,
         made: &PrivateServer,
-        tables: Tables,
-        updates: bool,
-        way: ProgressMode,
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
         tell_leftovers(directory);
-        refuse_full(directory, tables, updates)?;
         let degree = made.load_degree.clamp(1, LOAD_DEGREE_MAX);
         let request = server::ServerRequest {
             dbms,
@@ -86,34 +96,38 @@ impl Private {
             sessions: made.sessions.max(degree),
             settings: &made.settings,
         };
-        let mut server = Server::start(&request, stop)?;
+        let server = Server::start(&request, stop)?;
         remark(&format!(
             "a private {} in {}\n",
             server.version(),
             server.directory().display()
         ));
-        let access = Access::parse([server.url()], &|_| None)?;
-        load_tables(
-            &access,
-            &LoadRequest {
-                tables,
-                degree,
-                tablespace: None,
-            },
-            way,
-            stop,
-        )?;
-        let findings = if server.is_direct() {
-            Vec::new()
-        } else {
-            limited(&mut server)
-        };
         Ok(Self {
+            access: Access::parse([server.url()], &|_| None)?,
             server,
-            access,
-            findings,
+            degree,
+            findings: Vec::new(),
             files: Vec::new(),
         })
+    }
+
+    /// Loads its tables, and then limits the page cache of a server that reads through it.
+    pub(super) fn load(
+        &mut self,
+        tables: Tables,
+        way: ProgressMode,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
+        let request = LoadRequest {
+            tables,
+            degree: self.degree,
+            tablespace: None,
+        };
+        load_tables(&self.access, &request, way, stop)?;
+        if !self.server.is_direct() {
+            self.findings.extend(limited(&mut self.server));
+        }
+        Ok(())
     }
 
     /// Lets raw I/O and file calls of the server read the files of its tables: writes all that was
@@ -203,8 +217,13 @@ fn limited(server: &mut Server) -> Vec<Finding> {
     }
 }
 
-/// The tables, their log and what loading needs beside must fit.
-fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Error> {
+/// The tables of all servers, their logs and what loading needs beside must fit.
+pub(super) fn refuse_full(
+    directory: &Path,
+    tables: Tables,
+    updates: bool,
+    servers: usize,
+) -> Result<(), Error> {
     let Ok(facts) = rustix::fs::statvfs(directory) else {
         return Ok(());
     };
@@ -220,13 +239,18 @@ fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Er
     let needed = Bytes(
         needed
             .saturating_add(needed / 10)
-            .saturating_add(log + 512 * MIB),
+            .saturating_add(log + 512 * MIB)
+            .saturating_mul(servers as u64),
     );
     if free < needed {
         return Err(usage!(
-            "'{directory}' has {free} free, but the tables and the server need {needed}",
+            "'{directory}' has {free} free, but the tables and {server} need {needed}",
             "give a smaller --scale, or another directory",
-            directory = directory.display()
+            directory = directory.display(),
+            server = match servers {
+                1 => "the server".to_string(),
+                several => format!("the {several} servers"),
+            }
         ));
     }
     Ok(())
@@ -239,6 +263,18 @@ impl ServerArgs {
             ServerKind::Postgres => Dbms::Postgres,
             ServerKind::Mariadb => Dbms::Mysql,
         }
+    }
+
+    /// The same with one more setting, or with the programs in another directory: a server for an arm of
+    /// a duet.
+    pub(super) fn varied(&self, name: &str, value: &str) -> Self {
+        let mut varied = self.clone();
+        if name == SERVER_BIN {
+            varied.server_bin = Some(value.into());
+        } else {
+            varied.server_set.push(format!("{name}={value}"));
+        }
+        varied
     }
 
     /// True if programs or settings are named.
@@ -270,25 +306,16 @@ impl ServerArgs {
         })
     }
 
-    /// Checks that a resumed run's server is made with the programs and settings that these options
+    /// True if a resumed run's server is made with the programs and settings that these options
     /// name. Whoever can write the journal may have replaced those in it, and a setting of a
     /// server may contain a command.
-    pub(super) fn confirm(&self, made: &mut PrivateServer) -> Result<(), Error> {
-        if made.bin.is_some() && self.server_bin.is_none() || made.settings != self.settings()? {
-            let named = made.confirmed_options();
-            return Err(Error::usage(
-                match named.as_str() {
-                    "" => {
-                        "the private server of this run was made without --server-set".to_string()
-                    }
-                    named => format!("the private server of this run was made with{named}"),
-                },
-                "programs and settings are not taken from a journal: give the same options again, \
-                 if you know them to be your own",
-            ));
+    pub(super) fn confirm(&self, made: &mut PrivateServer) -> Result<bool, Error> {
+        let is_same = (made.bin.is_none() || self.server_bin.is_some())
+            && made.settings == self.settings()?;
+        if is_same {
+            made.bin.clone_from(&self.server_bin);
         }
-        made.bin.clone_from(&self.server_bin);
-        Ok(())
+        Ok(is_same)
     }
 
     fn settings(&self) -> Result<Vec<(String, String)>, Error> {

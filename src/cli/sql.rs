@@ -6,7 +6,7 @@ use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
-use super::private_server::{ServerArgs, load_tables};
+use super::private_server::{PrivateArgs, ServerArgs, load_tables};
 use super::progress::ProgressMode;
 use super::ranks::JoinArgs;
 use super::sql_args::{self, TablesArgs, WorkArgs};
@@ -67,17 +67,6 @@ struct RunArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     results: ResultsArgs,
-}
-
-/// A server of Rigel's own.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "A private server")]
-struct PrivateArgs {
-    /// Make a private server in this directory, on the storage under test [without a value: .]
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "resume")]
-    on: Option<PathBuf>,
-    #[command(flatten)]
-    server: ServerArgs,
 }
 
 /// How many sessions, and how long.
@@ -276,7 +265,12 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     args.refuse_ignored()?;
     if let Some(run) = measuring.outcome.resume.clone() {
         measuring.targets.clone_from(&args.urls);
-        let job = measuring::resume(&run, &measuring, "sql run", Some(&args.private.server))?;
+        let job = measuring::resume(
+            &run,
+            &measuring,
+            "sql run",
+            std::slice::from_ref(&args.private.server),
+        )?;
         return report_on(job, &measuring);
     }
     let mut settings = args.tables.or(args.work.settings()?)?;

@@ -11,7 +11,7 @@ use rigel_device::engine::sim::Sim;
 use rigel_model::record::PointRecord;
 use rigel_model::record::visits::joined;
 use rigel_model::workload::rng::Rng;
-use rigel_model::{Coordinates, Nanos, Ratio};
+use rigel_model::{Coordinates, Mix, Nanos, Ratio};
 use rigel_verbs::duet::{DuetAnswer, DuetArm, DuetRequest, DuetResult};
 
 fn runs() -> usize {
@@ -30,6 +30,7 @@ fn request(arms: usize, budget_s: u64, slower_most: Option<Ratio>) -> DuetReques
         engine: None,
         length: 8192,
         depth: 16,
+        log: None,
     };
     DuetRequest {
         arms: (0..arms).map(arm).collect(),
@@ -37,6 +38,9 @@ fn request(arms: usize, budget_s: u64, slower_most: Option<Ratio>) -> DuetReques
         margin: Ratio::of(2, 100),
         error: Ratio::of(5, 100),
         slower_most,
+        mix: Mix::READS,
+        sql: None,
+        server_setting: None,
     }
 }
 

@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod duet;
 mod faults;
 mod fit;
 mod layers;

@@ -317,6 +317,19 @@ impl fmt::Display for SimSpec {
     }
 }
 
+impl Target {
+    /// True if it is a server that is made for the run and removed.
+    pub fn is_private(&self) -> bool {
+        matches!(
+            self,
+            Self::Sql(SqlTarget {
+                private: Some(_),
+                ..
+            })
+        )
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -106,7 +106,7 @@ mod tests {
     use crate::curve::Loads;
     use crate::curve::plan::tests::request as curve;
     use crate::duet::DuetArm;
-    use rigel_model::{Bytes, Dbms, Nanos, Ratio, SqlTarget};
+    use rigel_model::{Bytes, Dbms, Mix, Nanos, Ratio, SqlTarget};
     use serde_json::json;
 
     #[test]
@@ -135,11 +135,15 @@ mod tests {
                     engine: Some("psync".into()),
                     length: 8192,
                     depth: 4,
+                    log: None,
                 }],
                 budget: Nanos::from_secs(300),
                 margin: Ratio::of(2, 100),
                 error: Ratio::of(5, 100),
                 slower_most: Some(Ratio::of(5, 100)),
+                mix: Mix::READS,
+                sql: None,
+                server_setting: None,
             }),
             Box::new(WatchRequest::default()),
             Box::new(ImportRequest::default()),

@@ -8,7 +8,7 @@ use rigel_analyse::{BoundVerdict, PointSummary, SoFar};
 use rigel_model::record::End;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Error, Finding, FindingName, Invocation};
+use rigel_model::{Error, Finding, FindingName, Invocation, PrivateServer};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 use serde::Serialize;
@@ -40,6 +40,12 @@ pub trait Verb: Plan + RequestData + Any {
     /// The words after `rigel` for a command with `--resume`.
     fn command(&self) -> &'static str {
         self.name()
+    }
+
+    /// The options after `--resume RUN` that make the private server of a run again, each with a space
+    /// before it: they are not taken from a journal.
+    fn server_options(&self, server: &PrivateServer) -> String {
+        server.confirmed_options()
     }
 
     /// Says that `size` ranks measure together, before the first point is planned. Plans that stay

@@ -43,6 +43,8 @@ struct BenchPlan {
     engine: EngineChoice,
     /// The work of database sessions, and their statement timeout.
     sql: Option<(SqlWork, Option<Nanos>)>,
+    /// How its database is reached.
+    access: Option<Access>,
 }
 
 /// The benches of a run.
@@ -159,8 +161,15 @@ pub(super) fn all_ready(bench: &Bench, job: &Job) -> Result<Option<RankGroup>, E
     }))
 }
 
-/// The parts of a duet: its arms.
+/// The work of a verb's database sessions.
+fn sessions(verb: &dyn Verb) -> Option<(SqlWork, Option<Nanos>)> {
+    let terms = verb.sql()?;
+    Some((terms.work, terms.statement_timeout))
+}
+
+/// The parts of a duet: its arms, each on a server of its own if it has one.
 fn arms(job: &Job, duet: &DuetRequest) -> Vec<BenchPlan> {
+    let mut servers = job.private.iter().map(|private| private.access.clone());
     let part = |(arm, of): (u32, &DuetArm)| BenchPlan {
         points: PointsOf::Arm(arm),
         target: of.target.clone().unwrap_or_else(|| job.target.clone()),
@@ -168,7 +177,8 @@ fn arms(job: &Job, duet: &DuetRequest) -> Vec<BenchPlan> {
             name: of.engine.clone().unwrap_or_else(|| job.engine.name.clone()),
             buffered: job.engine.buffered,
         },
-        sql: None,
+        sql: sessions(duet),
+        access: servers.next(),
     };
     (0..).zip(&duet.arms).map(part).collect()
 }
@@ -179,21 +189,16 @@ fn parts(job: &Job) -> Vec<BenchPlan> {
         return arms(job, duet);
     }
     let Some(layers) = job.verb.downcast_ref::<LayersRequest>() else {
-        let sql = job
-            .verb
-            .sql()
-            .map(|terms| (terms.work, terms.statement_timeout));
         return vec![BenchPlan {
             points: PointsOf::Run,
             target: job.target.clone(),
             engine: job.engine.clone(),
-            sql,
+            sql: sessions(&*job.verb),
+            access: job.access.clone(),
         }];
     };
-    let files = job
-        .private
-        .as_ref()
-        .map_or(&[][..], |private| &private.files);
+    let private = job.private.first();
+    let files = private.map_or(&[][..], |private| &private.files);
     let raw = |engine: &str| {
         (
             Target::Paths {
@@ -220,6 +225,7 @@ fn parts(job: &Job) -> Vec<BenchPlan> {
                 buffered: false,
             },
             sql,
+            access: job.access.clone(),
         }
     };
     layers.layers().into_iter().map(part).collect()
@@ -234,7 +240,7 @@ fn prepare(
 ) -> Result<Bench, Error> {
     let (request, options) = (&job.verb, &job.options);
     let ranks = membership::joined();
-    let own = job.access.as_ref().map(ranks::own_servers);
+    let own = part.access.as_ref().map(ranks::own_servers);
     let target = own_target(&part.target, own.as_ref());
     let sql = own.as_ref().zip(part.sql);
     // Of several ranks, the first counts for all.

@@ -3,7 +3,7 @@
 use super::host_lines::HostLines;
 use crate::cli::membership;
 use crate::cli::output;
-use crate::cli::private_server::Private;
+use crate::cli::private_server::{self, Private};
 use crate::cli::progress::ProgressMode;
 use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::results::Results;
@@ -23,6 +23,7 @@ use rigel_model::{
     usage,
 };
 use rigel_verbs::Verb;
+use rigel_verbs::duet::DuetRequest;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -45,8 +46,8 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) results: Results,
     /// How a database is reached.
     pub(in crate::cli) access: Option<Access>,
-    /// The server that was made for this run; it is removed with this.
-    pub(in crate::cli) private: Option<Private>,
+    /// The servers that were made for this run; they are removed with this.
+    pub(in crate::cli) private: Vec<Private>,
     /// The run so far, and its journal.
     pub(in crate::cli) resumed: Option<(Journal, Run)>,
     /// The journal of a run that was measured: its last line is written once the exit status is
@@ -156,47 +157,58 @@ impl Job {
         request.next(usable, seed, done).is_none()
     }
 
-    /// Makes, starts and loads the private server of the run, if it has one.
+    /// The targets of the run: its own, and those of arms that have one of their own.
+    pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
+        let arms = self.verb.downcast_mut::<DuetRequest>();
+        let of_arms = arms.into_iter().flat_map(DuetRequest::targets_mut);
+        std::iter::once(&mut self.target).chain(of_arms)
+    }
+
+    /// Makes, starts and loads the private servers of the run, if it has some.
     pub(in crate::cli) fn serve(
         &mut self,
         way: ProgressMode,
         stop: &AtomicBool,
     ) -> Result<(), Error> {
-        let request = &self.verb;
-        let Target::Sql(SqlTarget {
-            dbms,
-            urls,
-            private_in: Some(directory),
-            private: Some(server),
-        }) = &mut self.target
-        else {
+        let Some(tables) = self.verb.tables() else {
             return Ok(());
         };
-        let Some(tables) = request.tables() else {
-            return Ok(());
-        };
-        let directory = begun_in(&self.options.directory).join(&*directory);
-        server.device = same_device(&directory, server.device)?;
-        let mut private = Private::make(
-            *dbms,
-            &directory,
-            server,
-            tables,
-            request.writes(),
-            way,
-            stop,
-        )?;
-        if request.name() == "layers" {
-            private.share_files(tables)?;
+        let (writes, is_layers) = (self.verb.writes(), self.verb.name() == "layers");
+        let begun_in = begun_in(&self.options.directory);
+        let is_private = |target: &&mut Target| target.is_private();
+        let count = self.targets_mut().filter(is_private).count();
+        let mut made = Vec::new();
+        for target in self.targets_mut() {
+            let Target::Sql(SqlTarget {
+                dbms,
+                urls,
+                private_in: Some(directory),
+                private: Some(server),
+            }) = target
+            else {
+                continue;
+            };
+            let directory = begun_in.join(&*directory);
+            server.device = same_device(&directory, server.device)?;
+            if made.is_empty() {
+                private_server::refuse_full(&directory, tables, writes, count)?;
+            }
+            let private = Private::start(*dbms, &directory, server, stop)?;
+            let servers = private.access.servers.iter();
+            *urls = servers.map(ToString::to_string).collect();
+            made.push(private);
         }
-        *urls = private
-            .access
-            .servers
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        self.access = Some(private.access.clone());
-        self.private = Some(private);
+        // Loading takes minutes: by now no server has refused its settings.
+        for private in &mut made {
+            private.load(tables, way, stop)?;
+            if is_layers {
+                private.share_files(tables)?;
+            }
+        }
+        if let Some(first) = made.first() {
+            self.access = Some(first.access.clone());
+        }
+        self.private = made;
         Ok(())
     }
 

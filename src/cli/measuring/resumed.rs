@@ -306,7 +306,7 @@ pub(super) fn follow(
         command: own_arguments(),
         results: Results::elsewhere(),
         access,
-        private: None,
+        private: Vec::new(),
         resumed: None,
         journal: None,
         agreement: Agreement::default(),

@@ -56,7 +56,7 @@ pub(in crate::cli) fn resume(
         return Ok(None);
     }
     resumed::share(header, args)?;
-    let job = job_again(run, args, named, None, (journal, so_far))?;
+    let job = job_again(run, args, named, &[], (journal, so_far))?;
     Ok(Some((job, last)))
 }
 

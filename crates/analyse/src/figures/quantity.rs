@@ -75,8 +75,8 @@ impl Unit {
             }
             Self::Share if value < 1.0 && percent >= 99.995 => ("99.99".into(), " %"),
             Self::Share => (format!("{percent:.2}"), " %"),
-            Self::Change => (format!("{:+.1}", (value - 1.0) * 100.0), " %"),
-            Self::FineChange => (format!("{:+.2}", (value - 1.0) * 100.0), " %"),
+            Self::Change => (signed(value, 1), " %"),
+            Self::FineChange => (signed(value, 2), " %"),
             _ => (grouped(value), self.suffix()),
         }
     }
@@ -222,6 +222,13 @@ fn grouped(value: f64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A factor as a change in percent, with a sign unless it is none: `+1.5`, `0.0`.
+fn signed(factor: f64, digits: usize) -> String {
+    let text = format!("{:+.digits$}", (factor - 1.0) * 100.0);
+    let is_none = text.bytes().all(|byte| !(b'1'..=b'9').contains(&byte)) && factor.is_finite();
+    if is_none { text[1..].into() } else { text }
 }
 
 /// `31.5`, `0.03`, `0.00123`. Differences below a billionth are meaningless for counted values.

@@ -22,7 +22,7 @@ pub(super) fn document(
     let workload = parts::counted(found.arms.len() as u64, "arm");
     let visits: usize = found.arms.iter().map(|arm| arm.visits).sum();
     let measured = parts::counted(visits as u64, "visit");
-    let units = Units::of("IOPS");
+    let units = Units::of(found.rate);
     let records = run.joined();
     let named = records
         .iter()
@@ -45,7 +45,7 @@ fn arms(found: &DuetResult) -> Section {
     let table = TableOf::of("Arms", &found.arms)
         .text("arm", |arm| arm.arm)
         .text("is", |arm| arm.name.clone())
-        .per_second("IOPS", |arm| arm.iops.value)
+        .per_second(found.rate, |arm| arm.iops.value)
         .count("MB/s", |arm| arm.mb_per_s)
         .time("p50", |arm| arm.p50_us)
         .time("p99", |arm| arm.p99_us)

@@ -8,13 +8,13 @@ mod result;
 mod rounds;
 
 use crate::{Verb, VerbResult};
-pub use request::{DuetArm, DuetRequest};
+pub use request::{DuetArm, DuetRequest, SERVER_BIN};
 pub use result::{ArmResult, Compared, DuetResult};
 use rigel_analyse::compare::subject::Term;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::{BoundVerdict, PointSummary};
-use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Finding, PrivateServer};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 pub use rounds::DuetAnswer;
@@ -22,6 +22,10 @@ pub use rounds::DuetAnswer;
 impl Verb for DuetRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         Box::new(self.results(run))
+    }
+
+    fn server_options(&self, server: &PrivateServer) -> String {
+        self.server_options(server)
     }
 
     fn terms(&self, _: &Header) -> Vec<Term> {

@@ -1,25 +1,36 @@
 //! The plan of `duet`: rounds in which every arm is visited once, in an order that the seed draws, until
 //! every answer is known or the time is over.
 
-use super::request::DuetRequest;
+use super::request::{DuetArm, DuetRequest};
 use super::rounds::{ROUNDS_LEAST, rounds};
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
-use rigel_analyse::plan::{Plan, check_sizes, least_common_multiple};
-use rigel_model::{Coordinates, Error, Load, Mix, Nanos, Pattern, Point, Stream, Until, usage};
-
-/// Length of a visit: short beside the minutes in which shared storage changes, long beside the queue that
-/// it begins with.
-const VISIT: Nanos = Nanos::from_secs(1);
+use rigel_analyse::plan::{Plan, SqlStop, SqlTerms, check_sizes, least_common_multiple};
+use rigel_model::{
+    Coordinates, Error, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork, Stream,
+    Until, usage,
+};
 
 impl Plan for DuetRequest {
     fn name(&self) -> &'static str {
         "duet"
     }
 
+    fn sql(&self) -> Option<SqlTerms> {
+        self.sql
+    }
+
+    fn writes(&self) -> bool {
+        let updates = self.sql.map_or(Ratio::ZERO, |terms| terms.work.updates);
+        let writes = [self.mix.writes, updates];
+        self.is_of_logs() || writes.into_iter().any(|share| share != Ratio::ZERO)
+    }
+
     fn sizes(&self) -> Vec<u32> {
-        self.arms.iter().map(|arm| arm.length).collect()
+        // A log's own file takes records of any length.
+        let of_volume = |arm: &DuetArm| arm.log.map_or(arm.length, |_| ExpectedLoad::LOG_BYTES);
+        self.arms.iter().map(of_volume).collect()
     }
 
     fn grain(&self) -> u64 {
@@ -31,7 +42,15 @@ impl Plan for DuetRequest {
         check_sizes(self.sizes(), self.largest())?;
         let (error, arms) = (self.error.get(), self.arms.len());
         let is_known = (2..=Self::ARMS_MAX).contains(&arms) && error > 0.0 && error < 1.0;
-        if !is_known || self.arms.iter().any(|arm| arm.depth == 0) {
+        // The first is on the run's target. Sessions are those of servers of their own.
+        let is_sound = |(at, arm): (usize, &DuetArm)| {
+            let is_served = match &arm.target {
+                None => at == 0 || self.sql.is_none(),
+                Some(target) => at > 0 && target.is_private() == self.sql.is_some(),
+            };
+            arm.depth > 0 && arm.length > 0 && is_served && arm.log.is_some() == self.is_of_logs()
+        };
+        if !is_known || !self.arms.iter().enumerate().all(is_sound) {
             return Err(usage!(
                 "this run compares {arms} arms with an error of {error}",
                 "the journal is damaged, or of another version"
@@ -66,17 +85,36 @@ impl Plan for DuetRequest {
     }
 
     fn point_seconds(&self) -> f64 {
-        VISIT.plus(WARM_UP.least).as_secs_f64()
+        Self::VISIT.plus(WARM_UP.least).as_secs_f64()
     }
 }
 
 impl DuetRequest {
+    /// Length of a visit: short beside the minutes in which shared storage changes, long beside the queue
+    /// that it begins with.
+    const VISIT: Nanos = Nanos::from_secs(1);
+
+    /// The terms of sessions that do this work.
+    pub fn sessions(work: SqlWork, statement_timeout: Option<Nanos>) -> SqlTerms {
+        SqlTerms {
+            work,
+            stop: SqlStop::Elapsed(Self::VISIT),
+            warm_up: WARM_UP,
+            statement_timeout,
+        }
+    }
+
     /// The point of an arm.
     pub(super) fn coordinates(&self, arm: u32) -> Coordinates {
         Coordinates::Arm {
             arm,
             depth: self.arms[arm as usize].depth,
         }
+    }
+
+    /// True if the arms are logs.
+    pub(super) fn is_of_logs(&self) -> bool {
+        self.arms.iter().any(|arm| arm.log.is_some())
     }
 
     /// The numbers of the arms.
@@ -106,19 +144,26 @@ impl DuetRequest {
         let Coordinates::Arm { arm, depth } = coordinates else {
             return None;
         };
-        let until = Until::Elapsed(VISIT);
+        let until = Until::Elapsed(Self::VISIT);
+        let of = self.arms.get(arm as usize)?;
+        let pipeline = self.sql.map_or(1, |terms| terms.work.pipeline);
         Some(Point {
             coordinates,
             streams: vec![Stream {
                 objective: None,
-                sql: None,
+                sql: self.sql.map(|terms| terms.work),
                 name: SMALL.into(),
-                load: Load::Closed { depth },
-                mix: Mix::READS,
-                pattern: Pattern::Uniform,
-                length: self.arms.get(arm as usize)?.length,
+                load: Load::Closed {
+                    depth: depth.saturating_mul(pipeline),
+                },
+                mix: of.log.map_or(self.mix, |_| Mix::LOG),
+                pattern: match of.log {
+                    Some(_) => Pattern::Sequential { start: 0 },
+                    None => Pattern::Uniform,
+                },
+                length: of.length,
                 rank: None,
-                log: None,
+                log: of.log,
             }],
             warm_up: WARM_UP,
             until,

@@ -1,6 +1,7 @@
 //! The request of `rigel duet`.
 
-use rigel_model::{Nanos, Ratio, Target};
+use rigel_analyse::plan::SqlTerms;
+use rigel_model::{LifeCycle, Mix, Nanos, PrivateServer, Ratio, Target, shell_word};
 use serde::{Deserialize, Serialize};
 
 /// The options of `duet`. Kept in the journal's header, so that reports can be made again.
@@ -17,6 +18,14 @@ pub struct DuetRequest {
     /// How much slower than the first another arm may be; `None` if that is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slower_most: Option<Ratio>,
+    /// Which I/Os, of a volume.
+    pub mix: Mix,
+    /// What database sessions do, if the arms are private servers; `None` for raw I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SqlTerms>,
+    /// The setting of servers that differs, with its values, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_setting: Option<String>,
 }
 
 /// One of the things that are compared.
@@ -30,13 +39,42 @@ pub struct DuetArm {
     /// Its engine; `None` for that of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// Bytes of an I/O.
+    /// Bytes of an I/O, or of a commit.
     pub length: u32,
-    /// Outstanding I/Os.
+    /// Outstanding I/Os, sessions, or writers of a log.
     pub depth: u32,
+    /// The state of the log's own file to which it commits; `None` if the volume is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LifeCycle>,
 }
 
 impl DuetRequest {
     /// Most arms of a run: each has its part of the time and of the error.
     pub const ARMS_MAX: usize = 8;
+
+    /// The targets of the arms that have one of their own, to change them.
+    pub fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
+        self.arms.iter_mut().filter_map(|arm| arm.target.as_mut())
+    }
+
+    /// The options that make the servers of the arms again: what they have in common, of which `first` is
+    /// one, and what differs. As [`PrivateServer::confirmed_options`].
+    pub(super) fn server_options(&self, first: &PrivateServer) -> String {
+        let Some(setting) = &self.server_setting else {
+            return first.confirmed_options();
+        };
+        let mut common = first.clone();
+        match setting.split_once('=') {
+            Some((SERVER_BIN, _)) => common.bin = None,
+            _ => drop(common.settings.pop()),
+        }
+        format!(
+            "{} --vary {}",
+            common.confirmed_options(),
+            shell_word(setting)
+        )
+    }
 }
+
+/// What `--vary` calls the directory of a server's programs.
+pub const SERVER_BIN: &str = "server-bin";

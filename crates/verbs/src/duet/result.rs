@@ -2,6 +2,7 @@
 
 use super::request::DuetRequest;
 use super::rounds::{DuetAnswer, ROUNDS_LEAST, rounds};
+use crate::curve::Naming;
 use crate::verb::incomplete;
 use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::run_checks;
@@ -36,7 +37,7 @@ pub struct ArmResult {
     pub arm: char,
     /// What sets it apart.
     pub name: String,
-    /// Completed I/Os per second.
+    /// Completed I/Os per second; of sessions, operations.
     pub iops: Estimate,
     /// Throughput in megabytes per second.
     pub mb_per_s: f64,
@@ -66,6 +67,8 @@ pub struct DuetResult {
     pub error: Ratio,
     /// How much slower than the first an arm may be.
     pub slower_most: Option<Ratio>,
+    /// The unit of `iops`.
+    pub rate: &'static str,
     /// All points, in measuring order.
     #[serde(skip)]
     pub points: Vec<PointSummary>,
@@ -75,6 +78,14 @@ pub struct DuetResult {
 }
 
 impl DuetRequest {
+    fn naming(&self) -> Naming {
+        match self.sql {
+            Some(_) => Naming::SESSIONS,
+            None if self.is_of_logs() => Naming::COMMITS,
+            None => Naming::RAW,
+        }
+    }
+
     /// The results of a run.
     pub(super) fn results(&self, run: &Run) -> DuetResult {
         let mut results = self.of_records(&run.joined());
@@ -102,6 +113,8 @@ impl DuetRequest {
             let class = point.and_then(|point| point.classes.first());
             let latency = class.and_then(|class| class.latency);
             let iops = class.map_or_else(|| 0.0.into(), ClassSummary::rate);
+            let sessions = point.and_then(|point| point.sql.as_ref());
+            let blocks_per_s = sessions.map_or(iops.value, |sql| sql.visited.per_s);
             let ratio = self.estimate(&rounds).filter(|_| number > 0);
             let against_first = ratio.map(|ratio| Compared {
                 ratio,
@@ -115,7 +128,7 @@ impl DuetRequest {
                 arm: arm_letter(number),
                 name: arm.name.clone(),
                 iops,
-                mb_per_s: iops.value * f64::from(arm.length) / 1e6,
+                mb_per_s: blocks_per_s * f64::from(arm.length) / 1e6,
                 p50_us: latency.map(|latency| latency.p50_us),
                 p99_us: latency.map(|latency| latency.p99_us),
                 visits: point.map_or(0, PointSummary::visits_made),
@@ -129,6 +142,7 @@ impl DuetRequest {
             margin: self.margin,
             error: self.error,
             slower_most: self.slower_most,
+            rate: self.naming().rate,
             findings: run_checks::stalled(records, &points).into_iter().collect(),
             points,
         }
