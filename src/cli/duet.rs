@@ -10,6 +10,7 @@ use clap::Args;
 use rigel_device::engine::{self, AUTO};
 use rigel_model::{Bytes, Error, LifeCycle, Nanos, Ratio, Target, usage};
 use rigel_verbs::Evaluated;
+use rigel_verbs::curve::Loads;
 use rigel_verbs::duet::{DuetArm, DuetRequest, SERVER_BIN};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ const EACH_MIN: Nanos = Nanos::from_secs(15);
 
 /// Outstanding I/Os, where nothing is given.
 const DEPTH: u32 = 32;
+
+/// As many at most, of those that are offered.
+const IN_FLIGHT: u32 = 256;
 
 /// Most outstanding I/Os.
 const DEPTH_MAX: u32 = 1024;
@@ -49,10 +53,14 @@ pub(super) struct DuetArgs {
     /// server-bin=DIR,DIR
     #[arg(long, value_name = "NAME=VALUES")]
     vary: Option<String>,
-    /// Outstanding I/Os, writers of --log, or sessions [default: 32; of a log 1, of a server 16]
+    /// Outstanding I/Os, writers of --log, or sessions; of --rate at most [default: 32;
+    /// of --rate 256, of a log 1, of a server 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(DEPTH_MAX)))]
     #[arg(conflicts_with = "resume")]
     depth: Option<u32>,
+    /// Offer each arm as many operations per second, and compare response times: p50, and p99 from 500/s on
+    #[arg(long, value_name = "RATE", conflicts_with = "resume")]
+    rate: Option<String>,
     /// Size of an I/O, or of a commit [default: 8KiB; of a commit 4KiB]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["resume", "on"])]
     size: Option<Bytes>,
@@ -192,9 +200,24 @@ impl DuetArgs {
             error: self.error,
             slower_most: self.fail_if_slower,
             mix: ranges::mix(&self.mix)?,
+            rate_per_s: self.rate_per_s()?,
             sql: None,
             server_setting: None,
         })
+    }
+
+    /// The one rate that is offered.
+    fn rate_per_s(&self) -> Result<Option<u64>, Error> {
+        let Some(text) = &self.rate else {
+            return Ok(None);
+        };
+        match ranges::rates(text)? {
+            Loads::Rates(rates) if rates.len() == 1 => Ok(Some(rates[0])),
+            _ => Err(usage!(
+                "--rate {text} is not one rate",
+                "give operations per second, such as 3000 or 20k"
+            )),
+        }
     }
 
     /// A new run on private servers, one for each value of a setting.
@@ -267,7 +290,11 @@ impl DuetArgs {
             target: None,
             engine: None,
             length: length("--size", self.size, log)?,
-            depth: self.depth.unwrap_or(if log.is_some() { 1 } else { DEPTH }),
+            depth: self.depth.unwrap_or(match (log, &self.rate) {
+                (Some(_), _) => 1,
+                (None, Some(_)) => IN_FLIGHT,
+                (None, None) => DEPTH,
+            }),
             log,
         })
     }

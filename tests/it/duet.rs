@@ -12,7 +12,7 @@ use rigel_model::record::PointRecord;
 use rigel_model::record::visits::joined;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Coordinates, Mix, Nanos, Ratio};
-use rigel_verbs::duet::{DuetAnswer, DuetArm, DuetRequest, DuetResult};
+use rigel_verbs::duet::{DuetAnswer, DuetArm, DuetFigure, DuetRequest, DuetResult};
 
 fn runs() -> usize {
     runs_or(4)
@@ -39,6 +39,7 @@ fn request(arms: usize, budget_s: u64, slower_most: Option<Ratio>) -> DuetReques
         error: Ratio::of(5, 100),
         slower_most,
         mix: Mix::READS,
+        rate_per_s: None,
         sql: None,
         server_setting: None,
     }
@@ -74,7 +75,7 @@ fn outcomes(request: &DuetRequest, slower: f64, all: usize, first_seed: u64) -> 
     let (mut counts, mut held, mut used) = ([0; 3], 0, 0.0);
     for seed in (first_seed..).take(all) {
         let (found, time) = duet(request, &[1.0, slower], seed);
-        let of = found.arms[1].against_first.unwrap();
+        let of = &found.arms[1].against_first[0];
         counts[match of.answer {
             DuetAnswer::Different => 0,
             DuetAnswer::Equivalent => 1,
@@ -111,12 +112,49 @@ fn a_twentieth_is_found_and_a_two_hundredth_is_none_that_matters() {
 }
 
 #[test]
+fn at_an_offered_rate_response_times_are_compared() {
+    let offered = DuetRequest {
+        rate_per_s: Some(1000),
+        ..request(2, 60, None)
+    };
+    let mut wrong = 0;
+    for seed in 0..runs() as u64 {
+        let (found, _) = duet(&offered, &[1.0, 1.0], 4000 + seed);
+        let compared = &found.arms[1].against_first;
+        let figures: Vec<DuetFigure> = compared.iter().map(|of| of.figure).collect();
+        assert_eq!(figures, [DuetFigure::P50, DuetFigure::P99]);
+        let is_wrong = compared.iter().any(|of| of.answer == DuetAnswer::Different);
+        wrong += usize::from(is_wrong);
+    }
+    assert!(wrong <= chance(runs()), "{wrong}");
+
+    // At three fifths of what the second can, its response times are those of a slower device, and the
+    // rate is the same.
+    let (found, _) = duet(&offered, &[1.0, 1.2], 5000);
+    let [first, second] = &found.arms[..] else {
+        panic!("{found:?}");
+    };
+    assert!((second.iops.value / first.iops.value - 1.0).abs() < 0.05);
+    for of in &second.against_first {
+        assert_eq!(of.answer, DuetAnswer::Different, "{of:?}");
+        assert!(of.ratio.interval.unwrap().low > 1.0, "{of:?}");
+    }
+    // A hundred visits of some operations each have no 99th percentile.
+    let few = DuetRequest {
+        rate_per_s: Some(100),
+        ..offered
+    };
+    let (found, _) = duet(&few, &[1.0, 1.0], 6000);
+    assert_eq!(found.arms[1].against_first.len(), 1);
+}
+
+#[test]
 fn an_arm_may_be_as_slow_as_is_allowed_and_the_error_is_that_of_all_arms() {
     let asked = request(4, 300, Some(Ratio::of(5, 100)));
     let (found, _) = duet(&asked, &[1.0, 1.1, 1.0, 0.9], 5);
     let verdicts: Vec<_> = found.arms[1..]
         .iter()
-        .map(|arm| arm.against_first.unwrap().verdict)
+        .map(|arm| arm.against_first[0].verdict)
         .collect();
     let (kept, broken) = (BoundVerdict::Kept, BoundVerdict::Broken);
     assert_eq!(verdicts, [broken, kept, kept]);

@@ -142,6 +142,7 @@ mod tests {
                 error: Ratio::of(5, 100),
                 slower_most: Some(Ratio::of(5, 100)),
                 mix: Mix::READS,
+                rate_per_s: None,
                 sql: None,
                 server_setting: None,
             }),

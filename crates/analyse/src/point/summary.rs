@@ -88,6 +88,10 @@ pub struct VisitFigures {
     pub iops: f64,
     /// Mean response time; `None` if nothing completed.
     pub mean_us: Option<f64>,
+    /// Median response time.
+    pub p50_us: Option<f64>,
+    /// Its 99th percentile.
+    pub p99_us: Option<f64>,
 }
 
 /// Summary of one class of operations.
@@ -267,13 +271,14 @@ impl PointSummary {
     /// The figures of this summary of a single visit.
     fn as_visit(&self) -> VisitFigures {
         let class = self.classes.first();
+        let latency = class.and_then(|class| class.latency);
         VisitFigures {
             started: self.started.clone(),
             measured_s: self.measured_s,
             iops: class.map_or(0.0, |class| class.iops),
-            mean_us: class
-                .and_then(|class| class.latency)
-                .map(|latency| latency.mean_us),
+            mean_us: latency.map(|latency| latency.mean_us),
+            p50_us: latency.map(|latency| latency.p50_us),
+            p99_us: latency.map(|latency| latency.p99_us),
         }
     }
 }

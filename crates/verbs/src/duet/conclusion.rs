@@ -1,7 +1,7 @@
 //! The conclusion of `rigel duet`: what is known of each arm against the first.
 
 use super::result::{ArmResult, Compared, DuetResult};
-use super::rounds::DuetAnswer;
+use super::rounds::{DuetAnswer, DuetFigure};
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
 use rigel_analyse::figures::quantity::{Amount, Unit};
@@ -9,7 +9,7 @@ use rigel_model::Ratio;
 
 pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
     let others = found.arms.iter().skip(1);
-    let sentences: Vec<String> = others.map(|arm| said(found, arm)).collect();
+    let sentences: Vec<String> = others.flat_map(|arm| said(found, arm)).collect();
     let objections = Objections {
         caution: None,
         failure: failures(&found.points),
@@ -19,37 +19,68 @@ pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
         .with_outcome(found.outcome())
 }
 
-/// The answer of one arm, in a sentence.
-fn said(found: &DuetResult, arm: &ArmResult) -> String {
+/// The answers of one arm, in a sentence each.
+fn said(found: &DuetResult, arm: &ArmResult) -> Vec<String> {
     // The table names more than two.
     let name = |arm: &ArmResult| match found.arms.len() {
         2 => format!("{} ({})", arm.arm, arm.name),
         _ => arm.arm.to_string(),
     };
     let (first, second) = (name(&found.arms[0]), name(arm));
-    let Some(of) = arm.against_first else {
-        return format!("{first} and {second} were not both measured.");
+    if arm.against_first.is_empty() {
+        return vec![format!("{first} and {second} were not both measured.")];
+    }
+    // The first sentence says which they are.
+    let letters = (found.arms[0].arm.to_string(), arm.arm.to_string());
+    let names = std::iter::once((first, second)).chain(std::iter::repeat(letters));
+    let compared = arm.against_first.iter().zip(names);
+    compared
+        .map(|(of, (first, second))| answer(found, (&first, &second), arm.arm, of))
+        .collect()
+}
+
+/// One answer of the arm `letter`.
+fn answer(
+    found: &DuetResult,
+    (first, second): (&str, &str),
+    letter: char,
+    of: &Compared,
+) -> String {
+    let (of_what, gives) = match of.figure {
+        DuetFigure::Throughput => (
+            String::new(),
+            format!("{letter} gives {} of throughput", change(of)),
+        ),
+        figure => (
+            format!(" in {}", figure.word()),
+            format!("{letter}'s is {}", change(of)),
+        ),
     };
-    let change = format!("{} of throughput", change(&of));
     if let Some(limit) = found.slower_most.map(percent) {
-        let than = format!("slower than {first} by more than {limit}: {change}");
+        let than = format!("slower than {first} by more than {limit}{of_what}");
+        let change = match of.figure {
+            DuetFigure::Throughput => format!("{} of throughput", change(of)),
+            DuetFigure::P50 | DuetFigure::P99 => change(of),
+        };
         return match of.verdict {
-            BoundVerdict::Broken => format!("{second} is {than}."),
-            BoundVerdict::Kept => format!("{second} is not {than}."),
-            _ => format!("Undecided whether {second} is {than}; {}.", more(&of)),
+            BoundVerdict::Broken => format!("{second} is {than}: {change}."),
+            BoundVerdict::Kept => format!("{second} is not {than}: {change}."),
+            _ => format!(
+                "Undecided whether {second} is {than}: {change}; {}.",
+                more(of)
+            ),
         };
     }
-    let gives = format!("{} gives {change}", arm.arm);
     match of.answer {
-        DuetAnswer::Different => format!("{first} and {second} differ: {gives}."),
+        DuetAnswer::Different => format!("{first} and {second} differ{of_what}: {gives}."),
         DuetAnswer::Equivalent => {
             let margin = percent(found.margin);
-            format!("{first} and {second} are equivalent: {gives}, within ± {margin}.")
+            format!("{first} and {second} are equivalent{of_what}: {gives}, within ± {margin}.")
         }
         DuetAnswer::Undecided => {
             format!(
-                "Undecided between {first} and {second}: {gives}; {}.",
-                more(&of)
+                "Undecided between {first} and {second}{of_what}: {gives}; {}.",
+                more(of)
             )
         }
     }

@@ -1,8 +1,8 @@
 //! The report of `rigel duet`.
 
 use super::conclusion;
-use super::result::{ArmResult, DuetResult};
-use super::rounds::ROUNDS_LEAST;
+use super::result::{ArmResult, Compared, DuetResult};
+use super::rounds::{DuetFigure, ROUNDS_LEAST};
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
 use rigel_report::document::{
@@ -42,6 +42,31 @@ pub(super) fn document(
 
 /// The arms, and how each stands against the first.
 fn arms(found: &DuetResult) -> Section {
+    let (table, offered) = match found.rate_per_s {
+        None => (by_throughput(found), String::new()),
+        Some(rate) => {
+            let rate = parts::count(rate as f64);
+            let said = format!(" Each is offered {rate} operations a second, at random times.");
+            (by_response(found), said)
+        }
+    };
+    let lead = format!(
+        "Every round visits each arm once, in random order; a multiple of A's figure is that of the same \
+         round.{offered} Intervals hold the truth at every moment of the run, all together, but for {} of \
+         runs; a difference within ± {} is none.",
+        conclusion::percent(found.error),
+        conclusion::percent(found.margin)
+    );
+    let charts = found.arms.iter().flat_map(|arm| {
+        let compared = arm.against_first.iter();
+        compared.map(move |of| chart(arm.arm, of))
+    });
+    let blocks = std::iter::once(table).chain(parts::beside(charts));
+    parts::section("arms", "Arms", &lead, blocks.collect::<Vec<Block>>())
+}
+
+/// A row for each arm.
+fn by_throughput(found: &DuetResult) -> Block {
     let table = TableOf::of("Arms", &found.arms)
         .text("arm", |arm| arm.arm)
         .text("is", |arm| arm.name.clone())
@@ -51,41 +76,64 @@ fn arms(found: &DuetResult) -> Section {
         .time("p99", |arm| arm.p99_us)
         .number("visits", |arm| arm.visits)
         .text("against A", |arm| {
-            let of = arm.against_first.as_ref();
+            let of = arm.against_first.first();
             of.map_or_else(String::new, conclusion::change)
         })
         .text("answer", |arm| {
-            arm.against_first.map_or("", |of| of.answer.word())
+            let of = arm.against_first.first();
+            of.map_or("", |of| of.answer.word())
         });
-    let lead = format!(
-        "Every round visits each arm once, in random order; a multiple of A's throughput is that of the \
-         same round. Intervals hold the truth at every moment of the run, all together, but for {} of \
-         runs; a difference within ± {} is none.",
-        conclusion::percent(found.error),
-        conclusion::percent(found.margin)
-    );
-    let charts = found.arms.iter().skip(1).map(chart);
-    let blocks = std::iter::once(table.block()).chain(parts::beside(charts));
-    parts::section("arms", "Arms", &lead, blocks.collect::<Vec<Block>>())
+    table.block()
+}
+
+/// A row for each arm and figure: which they are the other arms say.
+fn by_response(found: &DuetResult) -> Block {
+    let figures = found.arms.iter().map(|arm| &arm.against_first);
+    let figures = figures.max_by_key(|compared| compared.len());
+    let figures = figures.into_iter().flatten().map(|of| of.figure);
+    let rows: Vec<(&ArmResult, DuetFigure)> = figures
+        .flat_map(|figure| found.arms.iter().map(move |arm| (arm, figure)))
+        .collect();
+    let compared = |(arm, figure): &(&ArmResult, DuetFigure)| {
+        let mut all = arm.against_first.iter();
+        all.find(|of| of.figure == *figure).cloned()
+    };
+    let table = TableOf::of("Arms", &rows)
+        .text("arm", |(arm, _)| arm.arm)
+        .text("is", |(arm, _)| arm.name.clone())
+        .per_second(found.rate, |(arm, _)| arm.iops.value)
+        .text("figure", |(_, figure)| figure.word())
+        .time("time", |(arm, figure)| match figure {
+            DuetFigure::P99 => arm.p99_us,
+            DuetFigure::P50 | DuetFigure::Throughput => arm.p50_us,
+        })
+        .number("visits", |(arm, _)| arm.visits)
+        .text("against A", |row| {
+            compared(row).map_or_else(String::new, |of| conclusion::change(&of))
+        })
+        .text("answer", |row| {
+            compared(row).map_or("", |of| of.answer.word())
+        });
+    table.block()
 }
 
 /// The rounds of an arm, and what was known after each.
-fn chart(arm: &ArmResult) -> Option<Chart> {
-    let last = arm.course.last()?;
+fn chart(arm: char, of: &Compared) -> Option<Chart> {
+    let (last, figure) = (of.course.last()?, of.figure.word());
     let numbers =
         |from: usize, count: usize| (from..from + count).map(|round| round as f64).collect();
     let rounds = Series {
         name: "in one round".into(),
         faint: true,
-        x: numbers(1, arm.rounds.len()),
-        y: arm.rounds.iter().copied().map(Some).collect(),
+        x: numbers(1, of.rounds.len()),
+        y: of.rounds.iter().copied().map(Some).collect(),
         ..Series::default()
     };
     let together = Series {
         name: "all so far".into(),
-        x: numbers(ROUNDS_LEAST, arm.course.len()),
-        y: arm.course.iter().map(|of| Some(of.value)).collect(),
-        band: arm.course.iter().map(|of| of.interval).collect(),
+        x: numbers(ROUNDS_LEAST, of.course.len()),
+        y: of.course.iter().map(|so_far| Some(so_far.value)).collect(),
+        band: of.course.iter().map(|so_far| so_far.interval).collect(),
         ..Series::default()
     };
     let lines = Lines {
@@ -94,21 +142,23 @@ fn chart(arm: &ArmResult) -> Option<Chart> {
             ..Axis::default()
         },
         y: Axis {
-            label: format!("throughput of {} as a multiple of A's", arm.arm),
+            label: format!("{figure} of {arm} as a multiple of A's"),
             ..Axis::default()
         },
         series: vec![together, rounds],
         ..Lines::default()
     };
     let description = format!(
-        "{}: {} rounds, and the answer narrows to {}",
-        arm.arm,
-        arm.rounds.len(),
+        "{arm}: {} rounds, and the answer narrows to {}",
+        of.rounds.len(),
         parts::Amount::new(*last, Unit::Change).in_cell()
     );
-    let title = format!("{} against A, round by round", arm.arm);
+    let title = match of.figure {
+        DuetFigure::Throughput => format!("{arm} against A, round by round"),
+        DuetFigure::P50 | DuetFigure::P99 => format!("{figure} of {arm} against A, round by round"),
+    };
     Some(parts::chart(
-        &format!("rounds-{}", arm.arm.to_ascii_lowercase()),
+        &format!("rounds-{}-{figure}", arm.to_ascii_lowercase()),
         &title,
         description,
         Plot::Lines(lines),
@@ -117,17 +167,23 @@ fn chart(arm: &ArmResult) -> Option<Chart> {
 
 fn headlines(found: &DuetResult) -> Vec<Headline> {
     let arms = found.arms.iter().enumerate().skip(1);
-    let figures = arms.filter_map(|(at, arm)| {
-        let of = arm.against_first?;
-        let amount = parts::Amount::new(of.ratio, Unit::Change);
-        Some(parts::headline(
-            &format!("duet.arms.{at}.against_first.ratio.value"),
-            &format!("{} against A", arm.arm),
-            of.ratio.value,
-            amount.to_string(),
-            amount.range(),
-            of.answer.word().into(),
-        ))
+    let figures = arms.flat_map(|(at, arm)| {
+        let compared = arm.against_first.iter().enumerate();
+        compared.map(move |(number, of)| {
+            let amount = parts::Amount::new(of.ratio, Unit::Change);
+            let name = match of.figure {
+                DuetFigure::Throughput => format!("{} against A", arm.arm),
+                figure => format!("{} of {} against A", figure.word(), arm.arm),
+            };
+            parts::headline(
+                &format!("duet.arms.{at}.against_first.{number}.ratio.value"),
+                &name,
+                of.ratio.value,
+                amount.to_string(),
+                amount.range(),
+                of.answer.word().into(),
+            )
+        })
     });
     figures.take(4).collect()
 }

@@ -17,7 +17,7 @@ use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, PrivateServer};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-pub use rounds::DuetAnswer;
+pub use rounds::{DuetAnswer, DuetFigure};
 
 impl Verb for DuetRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {

@@ -2,14 +2,14 @@
 //! every answer is known or the time is over.
 
 use super::request::{DuetArm, DuetRequest};
-use super::rounds::{ROUNDS_LEAST, rounds};
+use super::rounds::{DuetFigure, ROUNDS_LEAST, rounds};
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
 use rigel_analyse::plan::{Plan, SqlStop, SqlTerms, check_sizes, least_common_multiple};
 use rigel_model::{
-    Coordinates, Error, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork, Stream,
-    Until, usage,
+    Arrivals, Coordinates, Error, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork,
+    Stream, Until, usage,
 };
 
 impl Plan for DuetRequest {
@@ -133,11 +133,15 @@ impl DuetRequest {
     fn is_answered(&self, done: &[PointSummary]) -> bool {
         let visits = done.iter().map(PointSummary::visits_made);
         let is_whole = visits.clone().min() == visits.max();
-        let is_known = |arm: u32| {
-            let ratio = self.estimate(&rounds(self, done, arm));
-            ratio.is_some_and(|ratio| self.is_decided(ratio))
+        let is_known = |arm: u32, figure: DuetFigure| {
+            let ratio = self.estimate(&rounds(self, done, arm, figure));
+            ratio.is_some_and(|ratio| self.is_decided(figure, ratio))
         };
-        done.len() == self.arms.len() && is_whole && self.numbers().skip(1).all(is_known)
+        let mut others = self.numbers().skip(1);
+        let figures = self.figures();
+        done.len() == self.arms.len()
+            && is_whole
+            && others.all(|arm| figures.iter().all(|figure| is_known(arm, *figure)))
     }
 
     fn point(&self, coordinates: Coordinates, seed: u64) -> Option<Point> {
@@ -146,15 +150,20 @@ impl DuetRequest {
         };
         let until = Until::Elapsed(Self::VISIT);
         let of = self.arms.get(arm as usize)?;
-        let pipeline = self.sql.map_or(1, |terms| terms.work.pipeline);
+        let slots = depth.saturating_mul(self.sql.map_or(1, |terms| terms.work.pipeline));
         Some(Point {
             coordinates,
             streams: vec![Stream {
                 objective: None,
                 sql: self.sql.map(|terms| terms.work),
                 name: SMALL.into(),
-                load: Load::Closed {
-                    depth: depth.saturating_mul(pipeline),
+                load: match self.rate_per_s {
+                    Some(rate) => Load::Open {
+                        rate: rate as f64,
+                        arrivals: Arrivals::Poisson,
+                        in_flight_max: slots,
+                    },
+                    None => Load::Closed { depth: slots },
                 },
                 mix: of.log.map_or(self.mix, |_| Mix::LOG),
                 pattern: match of.log {

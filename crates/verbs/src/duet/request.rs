@@ -20,6 +20,9 @@ pub struct DuetRequest {
     pub slower_most: Option<Ratio>,
     /// Which I/Os, of a volume.
     pub mix: Mix,
+    /// Operations offered to each arm per second; `None` in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<u64>,
     /// What database sessions do, if the arms are private servers; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlTerms>,
@@ -41,7 +44,7 @@ pub struct DuetArm {
     pub engine: Option<String>,
     /// Bytes of an I/O, or of a commit.
     pub length: u32,
-    /// Outstanding I/Os, sessions, or writers of a log.
+    /// Outstanding I/Os, sessions, or writers of a log; of offered operations at most.
     pub depth: u32,
     /// The state of the log's own file to which it commits; `None` if the volume is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! The results of `rigel duet`: for each arm, its throughput as a multiple of the first one's.
 
 use super::request::DuetRequest;
-use super::rounds::{DuetAnswer, ROUNDS_LEAST, rounds};
+use super::rounds::{DuetAnswer, DuetFigure, ROUNDS_LEAST, rounds};
 use crate::curve::Naming;
 use crate::verb::incomplete;
 use rigel_analyse::plan::visits::time_used;
@@ -14,9 +14,11 @@ use rigel_model::record::journal::Run;
 use rigel_model::{Finding, Ratio, arm_letter};
 use serde::Serialize;
 
-/// The throughput of an arm as a multiple of the first one's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// A figure of an arm as a multiple of the first one's.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
+    /// Which figure.
+    pub figure: DuetFigure,
     /// The multiple, and its interval at the level of the run; without one after too few rounds, or if
     /// nothing completed in one.
     pub ratio: Estimate,
@@ -28,6 +30,11 @@ pub struct Compared {
     /// If undecided: how much longer would decide it, in seconds, if the figures stay as they are; `None`
     /// if that is unknown or out of reach.
     pub more_s: Option<f64>,
+    /// The multiple in each round.
+    pub rounds: Vec<f64>,
+    /// What was known after each round, from the first on that has an answer.
+    #[serde(skip)]
+    pub course: Vec<Estimate>,
 }
 
 /// The figures of an arm.
@@ -47,13 +54,8 @@ pub struct ArmResult {
     pub p99_us: Option<f64>,
     /// Number of visits.
     pub visits: usize,
-    /// Against the first arm; `None` for that one, and before both were measured.
-    pub against_first: Option<Compared>,
-    /// Its throughput in each round, as a multiple of the first one's.
-    pub rounds: Vec<f64>,
-    /// What was known after each round, from the first on that has an answer.
-    #[serde(skip)]
-    pub course: Vec<Estimate>,
+    /// Against the first arm, by each figure; empty for that one, and before both were measured.
+    pub against_first: Vec<Compared>,
 }
 
 /// The results of a run.
@@ -67,6 +69,8 @@ pub struct DuetResult {
     pub error: Ratio,
     /// How much slower than the first an arm may be.
     pub slower_most: Option<Ratio>,
+    /// Operations offered to each arm per second.
+    pub rate_per_s: Option<u64>,
     /// The unit of `iops`.
     pub rate: &'static str,
     /// All points, in measuring order.
@@ -100,14 +104,14 @@ impl DuetRequest {
             .iter()
             .map(|record| summarise_judged(record, &criteria))
             .collect();
-        let rounds: Vec<Vec<f64>> = self
-            .numbers()
-            .map(|arm| rounds(self, &points, arm))
-            .collect();
         let used = time_used(&points);
+        let compared: Vec<Vec<Compared>> = self
+            .numbers()
+            .map(|arm| self.against_first(&points, arm, used))
+            .collect();
         widen(&mut points);
-        let arms = self.numbers().zip(&self.arms).zip(rounds);
-        let arms = arms.map(|((number, arm), rounds)| {
+        let arms = self.numbers().zip(&self.arms).zip(compared);
+        let arms = arms.map(|((number, arm), against_first)| {
             let coordinates = self.coordinates(number);
             let point = points.iter().find(|point| point.coordinates == coordinates);
             let class = point.and_then(|point| point.classes.first());
@@ -115,15 +119,6 @@ impl DuetRequest {
             let iops = class.map_or_else(|| 0.0.into(), ClassSummary::rate);
             let sessions = point.and_then(|point| point.sql.as_ref());
             let blocks_per_s = sessions.map_or(iops.value, |sql| sql.visited.per_s);
-            let ratio = self.estimate(&rounds).filter(|_| number > 0);
-            let against_first = ratio.map(|ratio| Compared {
-                ratio,
-                answer: self.answer(ratio),
-                verdict: self.verdict(ratio),
-                more_s: self.times(ratio).map(|times| (times - 1.0) * used),
-            });
-            let so_far =
-                (ROUNDS_LEAST..=rounds.len()).filter_map(|count| self.estimate(&rounds[..count]));
             ArmResult {
                 arm: arm_letter(number),
                 name: arm.name.clone(),
@@ -133,8 +128,6 @@ impl DuetRequest {
                 p99_us: latency.map(|latency| latency.p99_us),
                 visits: point.map_or(0, PointSummary::visits_made),
                 against_first,
-                course: so_far.collect(),
-                rounds,
             }
         });
         DuetResult {
@@ -142,6 +135,7 @@ impl DuetRequest {
             margin: self.margin,
             error: self.error,
             slower_most: self.slower_most,
+            rate_per_s: self.rate_per_s,
             rate: self.naming().rate,
             findings: run_checks::stalled(records, &points).into_iter().collect(),
             points,
@@ -149,13 +143,39 @@ impl DuetRequest {
     }
 }
 
+impl DuetRequest {
+    /// An arm against the first, by each figure, when these seconds were used.
+    fn against_first(&self, points: &[PointSummary], arm: u32, used_s: f64) -> Vec<Compared> {
+        let compared = |figure: DuetFigure| {
+            let rounds = rounds(self, points, arm, figure);
+            let ratio = self.estimate(&rounds)?;
+            let so_far =
+                (ROUNDS_LEAST..=rounds.len()).filter_map(|count| self.estimate(&rounds[..count]));
+            Some(Compared {
+                figure,
+                ratio,
+                answer: self.answer(ratio),
+                verdict: self.verdict(figure, ratio),
+                more_s: self
+                    .times(figure, ratio)
+                    .map(|times| (times - 1.0) * used_s),
+                course: so_far.collect(),
+                rounds,
+            })
+        };
+        let figures = self.figures().into_iter().filter(|_| arm > 0);
+        figures.filter_map(compared).collect()
+    }
+}
+
 impl DuetResult {
     /// The outcome of the run: whether no arm is slower than it may be; without such a limit, whether
     /// every answer is known.
     pub fn outcome(&self) -> BoundVerdict {
-        let others = self.arms.iter().skip(1).map(|arm| arm.against_first);
-        BoundVerdict::all_of(
-            others.map(|found| found.map_or(BoundVerdict::Undecided, |found| found.verdict)),
-        )
+        let of_arm = |arm: &ArmResult| match &arm.against_first[..] {
+            [] => BoundVerdict::Undecided,
+            compared => BoundVerdict::all_of(compared.iter().map(|of| of.verdict)),
+        };
+        BoundVerdict::all_of(self.arms.iter().skip(1).map(of_arm))
     }
 }

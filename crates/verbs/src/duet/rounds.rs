@@ -6,6 +6,7 @@
 
 use super::request::DuetRequest;
 use rigel_analyse::figures::confidence::ERROR_MIN;
+use rigel_analyse::point::summary::VisitFigures;
 use rigel_analyse::{BoundVerdict, Estimate, Level, Limits, Looks, PointSummary};
 use rigel_stats::mean::{Interval, Mean};
 use serde::Serialize;
@@ -39,24 +40,67 @@ impl DuetAnswer {
     }
 }
 
-/// Bytes per second of each visit to an arm.
-fn throughputs(request: &DuetRequest, done: &[PointSummary], arm: u32) -> Vec<f64> {
-    let coordinates = request.coordinates(arm);
-    let point = done.iter().find(|point| point.coordinates == coordinates);
-    let visits = point.map_or(&[][..], |point| &point.visits);
-    let length = f64::from(request.arms[arm as usize].length);
-    visits.iter().map(|visit| visit.iops * length).collect()
+/// A figure by which arms are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DuetFigure {
+    /// Bytes per second.
+    Throughput,
+    /// Median response time.
+    P50,
+    /// Its 99th percentile.
+    P99,
 }
 
-/// The throughput of `arm` as a multiple of the first one's, in each round.
-pub(super) fn rounds(request: &DuetRequest, done: &[PointSummary], arm: u32) -> Vec<f64> {
-    let (first, own) = (
-        throughputs(request, done, 0),
-        throughputs(request, done, arm),
-    );
-    own.iter()
-        .zip(first)
-        .map(|(own, first)| own / first)
+impl DuetFigure {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+        }
+    }
+
+    fn is_better_if_more(self) -> bool {
+        self == Self::Throughput
+    }
+
+    /// Its value in a visit with I/Os of `length` bytes; `None` if nothing completed.
+    fn of(self, visit: &VisitFigures, length: u32) -> Option<f64> {
+        match self {
+            Self::Throughput => Some(visit.iops * f64::from(length)),
+            Self::P50 => visit.p50_us,
+            Self::P99 => visit.p99_us,
+        }
+    }
+}
+
+/// The visits to an arm.
+fn visits<'a>(
+    request: &DuetRequest,
+    done: &'a [PointSummary],
+    arm: u32,
+) -> impl Iterator<Item = &'a VisitFigures> {
+    let coordinates = request.coordinates(arm);
+    let point = done.iter().find(|point| point.coordinates == coordinates);
+    point.map_or(&[][..], |point| &point.visits).iter()
+}
+
+/// A figure of `arm` as a multiple of the first one's, in each round; not a number where one is unknown.
+pub(super) fn rounds(
+    request: &DuetRequest,
+    done: &[PointSummary],
+    arm: u32,
+    figure: DuetFigure,
+) -> Vec<f64> {
+    let value = |visit: &VisitFigures, arm: u32| {
+        let length = request.arms[arm as usize].length;
+        figure.of(visit, length).unwrap_or(f64::NAN)
+    };
+    visits(request, done, arm)
+        .zip(visits(request, done, 0))
+        .map(|(own, first)| value(own, arm) / value(first, 0))
         .collect()
 }
 
@@ -65,7 +109,19 @@ fn interval(ratio: Estimate) -> Option<Interval> {
     ratio.interval.and_then(Limits::both)
 }
 
+/// Fewest operations of a visit of which the 99th percentile is compared: five are slower.
+const OF_P99_LEAST: u64 = 500;
+
 impl DuetRequest {
+    /// What arms are compared by: what is offered is served at the same rate by all that can.
+    pub(super) fn figures(&self) -> Vec<DuetFigure> {
+        match self.rate_per_s {
+            None => vec![DuetFigure::Throughput],
+            Some(rate) if rate < OF_P99_LEAST => vec![DuetFigure::P50],
+            Some(_) => vec![DuetFigure::P50, DuetFigure::P99],
+        }
+    }
+
     /// The multiple that these of single rounds show, with the interval that holds it at every moment of
     /// the run; `None` if nothing completed in one of them.
     pub(super) fn estimate(&self, rounds: &[f64]) -> Option<Estimate> {
@@ -76,7 +132,7 @@ impl DuetRequest {
         }
         let level = Level {
             looks: Looks::Any,
-            error: self.error.get() / (self.arms.len() - 1) as f64,
+            error: self.error.get() / ((self.arms.len() - 1) * self.figures().len()) as f64,
             batch: 1,
         };
         let ones = vec![1.0; logs.len()];
@@ -105,32 +161,48 @@ impl DuetRequest {
         }
     }
 
+    /// The multiple of a figure from which on an arm is slower than it may be.
+    fn limit(&self, figure: DuetFigure) -> Option<f64> {
+        let most = self.slower_most?.get();
+        let sign = if figure.is_better_if_more() {
+            -1.0
+        } else {
+            1.0
+        };
+        Some(1.0 + sign * most)
+    }
+
     /// Whether an arm is as fast as it must be; without a limit, whether its answer is known.
-    pub(super) fn verdict(&self, ratio: Estimate) -> BoundVerdict {
-        let least = self.slower_most.map(|most| 1.0 - most.get());
-        match (least, interval(ratio)) {
-            (Some(least), Some(of)) if of.low >= least => BoundVerdict::Kept,
-            (Some(least), Some(of)) if of.high < least => BoundVerdict::Broken,
-            (None, _) if self.answer(ratio) != DuetAnswer::Undecided => BoundVerdict::Kept,
-            _ => BoundVerdict::Undecided,
+    pub(super) fn verdict(&self, figure: DuetFigure, ratio: Estimate) -> BoundVerdict {
+        let Some(limit) = self.limit(figure) else {
+            return match self.answer(ratio) {
+                DuetAnswer::Undecided => BoundVerdict::Undecided,
+                DuetAnswer::Different | DuetAnswer::Equivalent => BoundVerdict::Kept,
+            };
+        };
+        match interval(ratio) {
+            Some(of) if of.low < limit && of.high > limit => BoundVerdict::Undecided,
+            Some(of) if (of.low >= limit) == figure.is_better_if_more() => BoundVerdict::Kept,
+            Some(_) => BoundVerdict::Broken,
+            None => BoundVerdict::Undecided,
         }
     }
 
     /// True if more rounds are not needed. A difference that is certain, but may be within the margin, is
     /// measured on: it may turn out to be none that matters.
-    pub(super) fn is_decided(&self, ratio: Estimate) -> bool {
+    pub(super) fn is_decided(&self, figure: DuetFigure, ratio: Estimate) -> bool {
         let is_small = (ratio.value - 1.0).abs() <= self.margin.get();
         let may_be_none =
             self.slower_most.is_none() && is_small && self.answer(ratio) == DuetAnswer::Different;
-        self.verdict(ratio) != BoundVerdict::Undecided && !may_be_none
+        self.verdict(figure, ratio) != BoundVerdict::Undecided && !may_be_none
     }
 
     /// How many times as much must be measured until an answer is certain.
-    pub(super) fn times(&self, ratio: Estimate) -> Option<f64> {
+    pub(super) fn times(&self, figure: DuetFigure, ratio: Estimate) -> Option<f64> {
         let Interval { low, high } = interval(ratio)?;
         let half = (high / low).ln() / 2.0;
-        let distance = if let Some(most) = self.slower_most {
-            (ratio.value / (1.0 - most.get())).ln().abs()
+        let distance = if let Some(limit) = self.limit(figure) {
+            (ratio.value / limit).ln().abs()
         } else {
             // From no difference, or from the end of the margin.
             let away = ratio.value.ln().abs();
