@@ -4,11 +4,12 @@ use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
 use super::measuring::{self, MeasuringArgs};
 use super::{output, page, ranks};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, failed, files, usage};
 use rigel_verbs::Evaluated;
-use rigel_verbs::expect::{ExpectRequest, ExpectResult, Expected, Profile, ProfileUsed};
+use rigel_verbs::expect::{CiSystem, ExpectRequest, ExpectResult, Expected, Profile, ProfileUsed};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Shortest time for all visits.
@@ -73,9 +74,34 @@ pub(super) struct ExpectArgs {
     /// Also write the answers to this file, as JUnit XML for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Also add the answers to this file, a line each, the worst first; Kubernetes shows those in
+    /// /dev/termination-log
+    #[arg(long, value_name = "FILE")]
+    message: Option<PathBuf>,
+    /// Also print what is not met as annotations of this CI system
+    #[arg(long, value_name = "SYSTEM", value_enum, conflicts_with = "json")]
+    annotations: Option<AnnotatedBy>,
     /// Allow log writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with = "resume")]
     write: bool,
+}
+
+/// A CI system that shows annotations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AnnotatedBy {
+    /// GitHub Actions
+    Github,
+    /// Azure Pipelines
+    Azure,
+}
+
+impl AnnotatedBy {
+    fn system(self) -> CiSystem {
+        match self {
+            Self::Github => CiSystem::Github,
+            Self::Azure => CiSystem::Azure,
+        }
+    }
 }
 
 /// Measures until all is decided, and shows the lines.
@@ -123,22 +149,20 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), measuring.outcome.json);
-    let found = measured.results.downcast_ref::<ExpectResult>();
-    if let Some((file, found)) = args.junit.as_deref().zip(found) {
-        write_junit(file, &found.junit(&measured.run.header.facts.name))?;
+    if let Some(found) = measured.results.downcast_ref::<ExpectResult>() {
+        args.tell(found, &measured.run.header.facts.name)?;
     }
     let status = measured.results.outcome().map_or(0, exit_status);
     measuring::conclude(job, &measured, stopped, status)
 }
 
-fn write_junit(file: &Path, xml: &str) -> Result<(), Error> {
-    files::replace(file, xml.as_bytes()).map_err(|error| {
-        failed!(
-            "cannot write '{file}': {error}",
-            "the journal is complete: rigel report RUN --json has the same answers",
-            file = file.display()
-        )
-    })
+/// The answers could not be written to a file.
+fn unwritten(file: &Path, error: &io::Error) -> Error {
+    failed!(
+        "cannot write '{file}': {error}",
+        "the journal is complete: rigel report RUN --json has the same answers",
+        file = file.display()
+    )
 }
 
 /// Shows the known profiles.
@@ -218,6 +242,22 @@ fn apart(arguments: &[OsString]) -> Result<(ExpectationsAsked, Vec<OsString>), E
 }
 
 impl ExpectArgs {
+    /// The answers in the forms that are asked for besides the report; `target` is what they are about.
+    fn tell(&self, found: &ExpectResult, target: &str) -> Result<(), Error> {
+        if let Some(system) = self.annotations {
+            output::result(&found.annotations(system.system()));
+        }
+        if let Some(file) = &self.junit {
+            let xml = found.junit(target);
+            files::replace(file, xml.as_bytes()).map_err(|error| unwritten(file, &error))?;
+        }
+        if let Some(file) = &self.message {
+            let lines = found.message();
+            files::append(file, lines.as_bytes()).map_err(|error| unwritten(file, &error))?;
+        }
+        Ok(())
+    }
+
     /// Size of a small I/O, in bytes.
     fn block(&self, by_profile: Option<&(Bytes, String)>) -> Result<u32, Error> {
         let size = match (self.size, by_profile) {

@@ -287,21 +287,36 @@ fn access_again(
             Err(ServerArgs::without_server())
         }
         Target::Sql(servers) => database::access_again(&servers.urls, &args.password).map(Some),
+        other if !servers.is_empty() => Err(usage!(
+            "settings of servers are given, and this run was made on '{other}'",
+            "give --resume without --vary: a resumed run has its original options"
+        )),
         _ => Ok(None),
     }
 }
 
 /// True if all private servers of a run are made with the programs and settings that the options name.
+/// All are in the directory that is told.
 fn are_confirmed(job: &mut Job, servers: &[ServerArgs]) -> Result<bool, Error> {
     let mut servers = servers.iter();
+    let mut place = None;
     for target in job.targets_mut() {
         let Target::Sql(SqlTarget {
+            dbms,
+            private_in,
             private: Some(made),
             ..
         }) = target
         else {
             continue;
         };
+        let own_place = (*dbms, private_in.clone());
+        if *place.get_or_insert_with(|| own_place.clone()) != own_place {
+            return Err(usage!(
+                "the arms of this run have servers in several places",
+                "the journal is damaged, or of another version"
+            ));
+        }
         match servers.next() {
             Some(server) if server.confirm(made)? => {}
             _ => return Ok(false),

@@ -223,10 +223,30 @@ impl AsFd for Directory {
 /// # Errors
 /// As [`Directory::open`] and [`Directory::replace`].
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (directory, name) = place_of(path)?;
+    directory.replace(name, bytes)
+}
+
+/// Adds to the file at `path`, as [`Directory::append`], or creates it.
+///
+/// # Errors
+/// As [`Directory::open`], [`Directory::append`] and [`Directory::create`]; or it cannot be written.
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (directory, name) = place_of(path)?;
+    let mut file = match directory.append(name) {
+        Err(error) if error.kind() == ErrorKind::NotFound => directory.create(name)?,
+        opened => opened?,
+    };
+    file.write_all(bytes)
+}
+
+/// The directory of a file, and its name there.
+fn place_of(path: &Path) -> io::Result<(Directory, &OsStr)> {
     let name = path
         .file_name()
         .ok_or_else(|| io::Error::from(ErrorKind::IsADirectory))?;
-    Directory::open(path.parent().unwrap_or(Path::new("")))?.replace(name, bytes)
+    let directory = Directory::open(path.parent().unwrap_or(Path::new("")))?;
+    Ok((directory, name))
 }
 
 /// Refuses a directory in which root must not write, whether it exists or not. Creates nothing.

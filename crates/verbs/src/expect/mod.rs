@@ -2,12 +2,14 @@
 
 mod conclusion;
 mod document;
+mod forms;
 pub mod plan;
 mod profile;
 mod request;
 pub mod result;
 
 use crate::{Verb, VerbResult};
+pub use forms::CiSystem;
 pub use profile::{Expected, Profile, ProfileUsed};
 pub use request::ExpectRequest;
 pub use result::{ExpectResult, ExpectedLine};
@@ -18,7 +20,6 @@ use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
-use rigel_report::junit::{self, TestCase};
 
 impl Verb for ExpectRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
@@ -31,20 +32,6 @@ impl Verb for ExpectRequest {
             Term::size(Scope::Large, self.large),
             Term::known("time of all visits", &self.budget),
         ]
-    }
-}
-
-impl ExpectResult {
-    /// The lines as tests of a build server; `target` is what they are about.
-    pub fn junit(&self, target: &str) -> String {
-        let case = |line: &ExpectedLine| TestCase {
-            name: line.condition.to_string(),
-            verdict: line.outcome,
-            said: conclusion::said(line),
-            seconds: line.measured_s,
-        };
-        let cases: Vec<TestCase> = self.lines.iter().map(case).collect();
-        junit::suite(&format!("rigel expect of {target}"), &cases)
     }
 }
 
