@@ -186,6 +186,18 @@ pub(crate) fn length_s(run: &Value) -> f64 {
         .sum()
 }
 
+/// The outcome of `expect`.
+pub(crate) fn outcome(run: &Value) -> Option<&str> {
+    run["expect"]["outcome"].as_str()
+}
+
+/// The answers of `duet` on the second arm, each with the multiple of its figure.
+pub(crate) fn answers(run: &Value) -> impl Iterator<Item = (&str, Option<Printed>)> {
+    array(&run["duet"]["arms"][1]["against_first"])
+        .iter()
+        .filter_map(|of| Some((of["answer"].as_str()?, Printed::of(&of["ratio"]))))
+}
+
 /// What a comparison says of its headline figures, all together: `worse`, `better`, and `open` if
 /// it says how many runs would decide.
 pub(crate) fn verdicts(comparison: &Value) -> BTreeSet<String> {

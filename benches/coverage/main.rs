@@ -1,7 +1,7 @@
 //! How often 95 % intervals hold the truth, on models of devices whose truth is known.
 //!
 //!     cargo bench --bench coverage -- [open] [closed] [overload] [stalls] [maximum] [sustained]
-//!                                     [warnings] [compare] [fit] [disk] [--runs 100]
+//!                                     [warnings] [compare] [fit] [verdicts] [disk] [--runs 100]
 //!                                     [--program PROGRAM] [--folder target/bench]
 //!
 //! Input: the parts to run; all of them but `disk` if none is named. Output: tables in Markdown.
@@ -21,6 +21,7 @@ mod pairs;
 mod points;
 mod table;
 mod truths;
+mod verdicts;
 
 use common::{Folder, Settings};
 use rigel_model::workload::rng::Rng;
@@ -30,7 +31,7 @@ use std::process::{Command, ExitCode, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
     "open",
     "closed",
     "overload",
@@ -40,6 +41,7 @@ const PARTS: [&str; 10] = [
     "warnings",
     "compare",
     "fit",
+    "verdicts",
     DISK,
 ];
 /// Takes half an hour of real time, so it runs only if it is named.
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
                 "warnings" => calibrations::warnings(&bench)?,
                 "compare" => pairs::compare(&bench)?,
                 "fit" => fits::fit(&bench)?,
+                "verdicts" => verdicts::verdicts(&bench)?,
                 _ => pairs::disk(&bench)?,
             }
         }

@@ -264,7 +264,11 @@ fn prepare(
         destroy: &options.destroy,
         allow_holes: options.allow_holes,
         workers: options.workers,
-        seed: options.seed.wrapping_add(rank),
+        // Models of two arms are two devices.
+        seed: options.seed.wrapping_add(match part.points {
+            PointsOf::Arm(arm) => arm.into(),
+            PointsOf::Run | PointsOf::Layer(_) => rank,
+        }),
         part: part_of((rank, of), request.writes(), shares),
         beside,
         host_of_rank: ranks.map(|ranks| ranks.members()[ranks.rank()].host.as_str()),
