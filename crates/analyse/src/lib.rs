@@ -57,6 +57,7 @@ pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use point::backlog::RateMet;
+pub use point::coverage::CoverageSummary;
 pub use point::expected::{Criteria, ExpectedVerdict};
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::lost::LostTime;
@@ -66,8 +67,8 @@ pub use point::sql;
 pub use point::stalls::Stalls;
 pub use point::steady::Steady;
 pub use point::summary::{
-    ClassSummary, CoverageSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures,
-    VisitFigures, summarise, summarise_judged, summarise_within,
+    ClassSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures, VisitFigures, summarise,
+    summarise_judged, summarise_within,
 };
 pub use point::visits::{Variation, variation, widen};
 pub use preflight_checks::preflight_findings;

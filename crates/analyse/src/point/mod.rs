@@ -6,6 +6,7 @@
 
 pub mod backlog;
 pub mod bytes;
+pub mod coverage;
 pub mod expected;
 pub mod host;
 pub mod kernel_time;

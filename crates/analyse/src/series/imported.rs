@@ -6,8 +6,9 @@
 
 use super::rounds::{Round, RoundEnd};
 use crate::figures::latency::{LatencySummary, Statistic};
+use crate::point::coverage::CoverageSummary;
 use crate::point::stalls::Stalls;
-use crate::point::summary::{ClassSummary, CoverageSummary, PointSummary, ReportedFigures};
+use crate::point::summary::{ClassSummary, PointSummary, ReportedFigures};
 use rigel_model::record::End;
 use rigel_model::record::imported::{
     Counted, Figures, Flow, Imported, ImportedSeries, LoadPoint, ReportedLatency, ReportedLoad,
