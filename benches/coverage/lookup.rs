@@ -191,11 +191,10 @@ pub(crate) fn outcome(run: &Value) -> Option<&str> {
     run["expect"]["outcome"].as_str()
 }
 
-/// The answers of `duet` on the second arm, each with the multiple of its figure.
-pub(crate) fn answers(run: &Value) -> impl Iterator<Item = (&str, Option<Printed>)> {
-    array(&run["duet"]["arms"][1]["against_first"])
-        .iter()
-        .filter_map(|of| Some((of["answer"].as_str()?, Printed::of(&of["ratio"]))))
+/// The first answer of `duet` on the second arm, and the multiple of its figure.
+pub(crate) fn answer(run: &Value) -> (Option<&str>, Option<Printed>) {
+    let of = &run["duet"]["arms"][1]["against_first"][0];
+    (of["answer"].as_str(), Printed::of(&of["ratio"]))
 }
 
 /// What a comparison says of its headline figures, all together: `worse`, `better`, and `open` if

@@ -1,8 +1,8 @@
 //! The part `verdicts`: what `expect` and `duet` answer where the truth is known, and how often wrongly.
 
 use super::Bench;
-use super::lookup::{answers, length_s, outcome};
-use super::table::{head, rows, share};
+use super::lookup::{answer, length_s, outcome};
+use super::table::{Tally, head, rows, share};
 use serde_json::Value;
 
 /// What is expected of a device, and the right answer.
@@ -72,33 +72,27 @@ pub(crate) fn verdicts(bench: &Bench) -> Result<(), String> {
     head(
         "duet: answers",
         "`rigel duet WORDS --error 5%`: of all runs. An answer at a rate is that of p50.",
-        "words | truth | different | equivalent | undecided | interval holds the truth | mean length, \
-         virtual s",
+        &format!(
+            "words | truth | different | equivalent | undecided | mean length, virtual s | {}",
+            Tally::HEAD
+        ),
     );
     for (at, (words, truth)) in ARMS.iter().enumerate() {
         let runs = bench.each(EXPECTED.len() + at, |_| format!("duet {words}"))?;
         let with = |word: &str| {
-            let runs = runs.iter().filter(|run| {
-                let answer = answers(run).next();
-                answer.is_some_and(|(answer, _)| answer == word)
-            });
+            let runs = runs.iter().filter(|run| answer(run).0 == Some(word));
             counted(runs.count(), bench.runs())
         };
         let cells = ["different", "equivalent", "undecided"]
             .map(with)
             .join(" | ");
-        let holds = runs.iter().filter(|run| {
-            let ratio = answers(run).next().and_then(|(_, ratio)| ratio);
-            ratio.is_some_and(|ratio| {
-                ratio.low.is_some_and(|low| low <= *truth)
-                    && ratio.high.is_some_and(|high| *truth <= high)
-            })
-        });
+        let mut tally = Tally::default();
+        runs.iter().for_each(|run| tally.add(answer(run).1, *truth));
         rows(&[format!(
-            "{words} | {:+.1} % | {cells} | {} | {:.0}",
+            "{words} | {:+.1} % | {cells} | {:.0} | {}",
             (truth - 1.0) * 100.0,
-            counted(holds.count(), bench.runs()),
-            mean_length(&runs)
+            mean_length(&runs),
+            tally.cells()
         )]);
     }
     Ok(())

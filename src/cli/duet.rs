@@ -78,7 +78,7 @@ pub(super) struct DuetArgs {
         conflicts_with = "resume"
     )]
     time: Nanos,
-    /// A difference of throughput that does not matter
+    /// A difference that does not matter
     #[arg(
         long,
         value_name = "SHARE",

@@ -296,7 +296,7 @@ fn access_again(
 }
 
 /// True if all private servers of a run are made with the programs and settings that the options name.
-/// All are in the directory that is told.
+/// Refuses servers in several directories: the user is shown one.
 fn are_confirmed(job: &mut Job, servers: &[ServerArgs]) -> Result<bool, Error> {
     let mut servers = servers.iter();
     let mut place = None;

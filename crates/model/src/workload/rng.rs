@@ -63,8 +63,8 @@ impl Rng {
         (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// A count from the Poisson distribution of this mean: of exponential gaps, or for many events of
-    /// the normal distribution that theirs cannot be told from.
+    /// A count from the Poisson distribution of this mean, by exponential gaps; of many events by the
+    /// normal distribution, which is the same to within a percent there.
     pub fn poisson(&mut self, mean: f64) -> f64 {
         const MANY: f64 = 500.0;
         if mean >= MANY {

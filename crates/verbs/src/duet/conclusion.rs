@@ -46,22 +46,20 @@ fn answer(
     letter: char,
     of: &Compared,
 ) -> String {
-    let (of_what, gives) = match of.figure {
-        DuetFigure::Throughput => (
-            String::new(),
-            format!("{letter} gives {} of throughput", change(of)),
-        ),
-        figure => (
-            format!(" in {}", figure.word()),
-            format!("{letter}'s is {}", change(of)),
-        ),
+    let change = change(of);
+    let (of_what, change, gives) = match of.figure {
+        DuetFigure::Throughput => {
+            let change = format!("{change} of throughput");
+            let gives = format!("{letter} gives {change}");
+            (String::new(), change, gives)
+        }
+        figure => {
+            let gives = format!("{letter}'s is {change}");
+            (format!(" in {}", figure.word()), change, gives)
+        }
     };
     if let Some(limit) = found.slower_most.map(percent) {
         let than = format!("slower than {first} by more than {limit}{of_what}");
-        let change = match of.figure {
-            DuetFigure::Throughput => format!("{} of throughput", change(of)),
-            DuetFigure::P50 | DuetFigure::P99 => change(of),
-        };
         return match of.verdict {
             BoundVerdict::Broken => format!("{second} is {than}: {change}."),
             BoundVerdict::Kept => format!("{second} is not {than}: {change}."),

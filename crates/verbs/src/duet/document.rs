@@ -76,28 +76,22 @@ fn by_throughput(found: &DuetResult) -> Block {
         .time("p99", |arm| arm.p99_us)
         .number("visits", |arm| arm.visits)
         .text("against A", |arm| {
-            let of = arm.against_first.first();
+            let of = arm.by(DuetFigure::Throughput);
             of.map_or_else(String::new, conclusion::change)
         })
         .text("answer", |arm| {
-            let of = arm.against_first.first();
+            let of = arm.by(DuetFigure::Throughput);
             of.map_or("", |of| of.answer.word())
         });
     table.block()
 }
 
-/// A row for each arm and figure: which they are the other arms say.
+/// A row for each arm and figure.
 fn by_response(found: &DuetResult) -> Block {
-    let figures = found.arms.iter().map(|arm| &arm.against_first);
-    let figures = figures.max_by_key(|compared| compared.len());
-    let figures = figures.into_iter().flatten().map(|of| of.figure);
+    let figures = found.figures.iter();
     let rows: Vec<(&ArmResult, DuetFigure)> = figures
-        .flat_map(|figure| found.arms.iter().map(move |arm| (arm, figure)))
+        .flat_map(|figure| found.arms.iter().map(|arm| (arm, *figure)))
         .collect();
-    let compared = |(arm, figure): &(&ArmResult, DuetFigure)| {
-        let mut all = arm.against_first.iter();
-        all.find(|of| of.figure == *figure).cloned()
-    };
     let table = TableOf::of("Arms", &rows)
         .text("arm", |(arm, _)| arm.arm)
         .text("is", |(arm, _)| arm.name.clone())
@@ -108,11 +102,12 @@ fn by_response(found: &DuetResult) -> Block {
             DuetFigure::P50 | DuetFigure::Throughput => arm.p50_us,
         })
         .number("visits", |(arm, _)| arm.visits)
-        .text("against A", |row| {
-            compared(row).map_or_else(String::new, |of| conclusion::change(&of))
+        .text("against A", |(arm, figure)| {
+            let of = arm.by(*figure);
+            of.map_or_else(String::new, conclusion::change)
         })
-        .text("answer", |row| {
-            compared(row).map_or("", |of| of.answer.word())
+        .text("answer", |(arm, figure)| {
+            arm.by(*figure).map_or("", |of| of.answer.word())
         });
     table.block()
 }

@@ -71,6 +71,9 @@ pub struct DuetResult {
     pub slower_most: Option<Ratio>,
     /// Operations offered to each arm per second.
     pub rate_per_s: Option<u64>,
+    /// By which figures arms are compared.
+    #[serde(skip)]
+    pub figures: Vec<DuetFigure>,
     /// The unit of `iops`.
     pub rate: &'static str,
     /// All points, in measuring order.
@@ -136,6 +139,7 @@ impl DuetRequest {
             error: self.error,
             slower_most: self.slower_most,
             rate_per_s: self.rate_per_s,
+            figures: self.figures(),
             rate: self.naming().rate,
             findings: run_checks::stalled(records, &points).into_iter().collect(),
             points,
@@ -165,6 +169,13 @@ impl DuetRequest {
         };
         let figures = self.figures().into_iter().filter(|_| arm > 0);
         figures.filter_map(compared).collect()
+    }
+}
+
+impl ArmResult {
+    /// This arm against the first by a figure; `None` for the first, and before both were measured.
+    pub fn by(&self, figure: DuetFigure) -> Option<&Compared> {
+        self.against_first.iter().find(|of| of.figure == figure)
     }
 }
 

@@ -180,11 +180,18 @@ impl DuetRequest {
                 DuetAnswer::Different | DuetAnswer::Equivalent => BoundVerdict::Kept,
             };
         };
-        match interval(ratio) {
-            Some(of) if of.low < limit && of.high > limit => BoundVerdict::Undecided,
-            Some(of) if (of.low >= limit) == figure.is_better_if_more() => BoundVerdict::Kept,
-            Some(_) => BoundVerdict::Broken,
-            None => BoundVerdict::Undecided,
+        let Some(Interval { low, high }) = interval(ratio) else {
+            return BoundVerdict::Undecided;
+        };
+        let (is_kept, is_broken) = if figure.is_better_if_more() {
+            (low >= limit, high < limit)
+        } else {
+            (high <= limit, low > limit)
+        };
+        match (is_kept, is_broken) {
+            (true, _) => BoundVerdict::Kept,
+            (_, true) => BoundVerdict::Broken,
+            _ => BoundVerdict::Undecided,
         }
     }
 
