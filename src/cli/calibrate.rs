@@ -1,6 +1,7 @@
 //! `rigel calibrate`: the storage's limits and latencies, each with its interval, in one command.
 
 use super::exit_status::exit_status;
+use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::membership;
 use super::output::result;
@@ -27,6 +28,8 @@ use rigel_verbs::calibrate::{CalibrateRequest, OwnLogs};
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
+    #[command(flatten)]
+    expected: ExpectedArgs,
     /// Block size of the database [default: 8KiB, or that of --as]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
@@ -112,12 +115,15 @@ impl Database {
 /// Measures, and shows the results.
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
+    let is_resumed = args.measuring.outcome.resume.is_some();
+    let expected = args.expected.expectations_of_new(is_resumed)?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         measuring::resume(run, &args.measuring, "calibrate", &[])?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
         measuring::begin(&args.measuring, Box::new(args.request()?), engine)?
     };
+    job.expect(expected);
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };

@@ -3,6 +3,7 @@
 use super::calibrate::{refuse_imprecise, size_of_io, times_of_point};
 use super::database;
 use super::exit_status::exit_status;
+use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::sql_args::WorkArgs;
 use super::{membership, page, ranges, ranks};
@@ -31,6 +32,8 @@ use rigel_verbs::curve::Loads;
 pub(super) struct CurveArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
+    #[command(flatten)]
+    expected: ExpectedArgs,
     /// Closed loop: number of outstanding I/Os [default: 1..64]
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     depth: Option<String>,
@@ -133,6 +136,8 @@ enum Spacing {
 /// Measures, and shows the curve.
 pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
+    let is_resumed = args.measuring.outcome.resume.is_some();
+    let expected = args.expected.expectations_of_new(is_resumed)?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         if args.work != WorkArgs::default() {
             return Err(usage!(
@@ -162,6 +167,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         }
         measuring::begin(&measuring, Box::new(args.request()?), engine)?
     };
+    job.expect(expected);
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };

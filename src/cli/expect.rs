@@ -2,15 +2,15 @@
 
 use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
+use super::expected::{AnswerArgs, ExpectationsAsked, check_list, neither, resumed};
 use super::measuring::{self, MeasuringArgs};
 use super::{output, page, ranks};
-use clap::{Args, ValueEnum};
-use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, failed, files, usage};
+use clap::Args;
+use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, usage};
 use rigel_verbs::Evaluated;
-use rigel_verbs::expect::{CiSystem, ExpectRequest, ExpectResult, Expected, Profile, ProfileUsed};
+use rigel_verbs::expect::{ExpectRequest, Profile};
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Shortest time for all visits.
 const BUDGET_MIN: Nanos = Nanos::from_secs(10);
@@ -25,9 +25,6 @@ const LIST: &str = "list";
 
 /// Size of an I/O where neither the user nor a profile says it.
 const SIZE_USUAL: Bytes = Bytes(8 * KIB);
-
-/// Most expectations of one run: each has its part of the error.
-const LINES_MAX: usize = 100;
 
 /// Decide whether a target keeps what is expected of it: met, not met, undecided, not measured
 ///
@@ -71,37 +68,11 @@ pub(super) struct ExpectArgs {
     /// Size of an I/O; for MB/s at least 1MiB [default: that of the profile, or 8KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    /// Also write the answers to this file, as JUnit XML for build servers
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-    /// Also add the answers to this file, a line each, the worst first; Kubernetes shows those in
-    /// /dev/termination-log
-    #[arg(long, value_name = "FILE")]
-    message: Option<PathBuf>,
-    /// Also print what is not met as annotations of this CI system
-    #[arg(long, value_name = "SYSTEM", value_enum, conflicts_with = "json")]
-    annotations: Option<AnnotatedBy>,
+    #[command(flatten)]
+    answers: AnswerArgs,
     /// Allow log writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with = "resume")]
     write: bool,
-}
-
-/// A CI system that shows annotations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum AnnotatedBy {
-    /// GitHub Actions
-    Github,
-    /// Azure Pipelines
-    Azure,
-}
-
-impl AnnotatedBy {
-    fn system(self) -> CiSystem {
-        match self {
-            Self::Github => CiSystem::Github,
-            Self::Azure => CiSystem::Azure,
-        }
-    }
 }
 
 /// Measures until all is decided, and shows the lines.
@@ -128,10 +99,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
     }
     let mut job = if let Some(run) = &measuring.outcome.resume {
         if let Some(first) = expected.expectations.first() {
-            return Err(usage!(
-                "'{first}' is given with --resume",
-                "a resumed run has its own expectations: leave them out, or start another run"
-            ));
+            return Err(resumed(&first.to_string()));
         }
         measuring::resume(run, &measuring, "expect", &[])?
     } else {
@@ -149,20 +117,9 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), measuring.outcome.json);
-    if let Some(found) = measured.results.downcast_ref::<ExpectResult>() {
-        args.tell(found, &measured.run.header.facts.name)?;
-    }
+    args.answers.tell(&measured)?;
     let status = measured.results.outcome().map_or(0, exit_status);
     measuring::conclude(job, &measured, stopped, status)
-}
-
-/// The answers could not be written to a file.
-fn unwritten(file: &Path, error: &io::Error) -> Error {
-    failed!(
-        "cannot write '{file}': {error}",
-        "the journal is complete: rigel report RUN --json has the same answers",
-        file = file.display()
-    )
 }
 
 /// Shows the known profiles.
@@ -185,47 +142,13 @@ fn list(is_json: bool) {
     output::result(&shown.collect::<Vec<_>>().join("\n"));
 }
 
-/// What is expected by the first arguments of a command line.
-#[derive(Debug, Default)]
-struct ExpectationsAsked {
-    expectations: Vec<Expectation>,
-    profiles: Vec<ProfileUsed>,
-    /// Size of an I/O by a profile, and that profile's name.
-    size: Option<(Bytes, String)>,
-}
-
-impl ExpectationsAsked {
-    /// Adds what a profile expects.
-    fn add(&mut self, expected: Expected) -> Result<(), Error> {
-        let name = &expected.from.name;
-        match (&self.size, expected.size) {
-            (Some((size, other)), Some(its)) if *size != its => {
-                return Err(usage!(
-                    "'{name}' is about I/Os of {its}, and '{other}' about {size}",
-                    "ask for each in a run of its own"
-                ));
-            }
-            (None, Some(its)) => self.size = Some((its, name.clone())),
-            _ => {}
-        }
-        self.expectations.extend(expected.expectations);
-        self.profiles.push(expected.from);
-        Ok(())
-    }
-}
-
 /// What is expected, which comes first, and the targets behind it.
 fn apart(arguments: &[OsString]) -> Result<(ExpectationsAsked, Vec<OsString>), Error> {
     let is_meant = |text: &OsStr| text.to_str().is_some_and(Expectation::is_meant);
     let mut asked = ExpectationsAsked::default();
     let mut first = 0;
     for argument in arguments {
-        let text = argument.to_string_lossy();
-        if is_meant(argument) {
-            asked.expectations.push(text.parse()?);
-        } else if let Some(expected) = Profile::named(&text)? {
-            asked.add(expected)?;
-        } else {
+        if !asked.include(&argument.to_string_lossy())? {
             break;
         }
         first += 1;
@@ -242,22 +165,6 @@ fn apart(arguments: &[OsString]) -> Result<(ExpectationsAsked, Vec<OsString>), E
 }
 
 impl ExpectArgs {
-    /// The answers in the forms that are asked for besides the report; `target` is what they are about.
-    fn tell(&self, found: &ExpectResult, target: &str) -> Result<(), Error> {
-        if let Some(system) = self.annotations {
-            output::result(&found.annotations(system.system()));
-        }
-        if let Some(file) = &self.junit {
-            let xml = found.junit(target);
-            files::replace(file, xml.as_bytes()).map_err(|error| unwritten(file, &error))?;
-        }
-        if let Some(file) = &self.message {
-            let lines = found.message();
-            files::append(file, lines.as_bytes()).map_err(|error| unwritten(file, &error))?;
-        }
-        Ok(())
-    }
-
     /// Size of a small I/O, in bytes.
     fn block(&self, by_profile: Option<&(Bytes, String)>) -> Result<u32, Error> {
         let size = match (self.size, by_profile) {
@@ -283,13 +190,9 @@ impl ExpectArgs {
             if let [first, _, ..] = &self.measuring.targets[..]
                 && !Path::new(first).exists()
             {
-                let first = first.to_string_lossy();
-                let nearest = Profile::nearest(&first).map_or_else(String::new, |name| {
-                    format!("the nearest profile is {name}; ")
-                });
-                return Err(usage!(
-                    "'{first}' is neither an expectation, nor a known profile, nor a file",
-                    "{nearest}rigel expect list shows all profiles"
+                return Err(neither(
+                    &first.to_string_lossy(),
+                    "a known profile, nor a file",
                 ));
             }
             return Err(usage!(
@@ -298,21 +201,7 @@ impl ExpectArgs {
                  rigel expect list",
             ));
         }
-        if expectations.len() > LINES_MAX {
-            return Err(usage!(
-                "{count} expectations are too many for one run",
-                "give at most {LINES_MAX}",
-                count = expectations.len()
-            ));
-        }
-        for (at, one) in expectations.iter().enumerate() {
-            if expectations[..at].contains(one) {
-                return Err(usage!(
-                    "'{one}' is given twice",
-                    "give every expectation once"
-                ));
-            }
-        }
+        check_list(&expectations)?;
         // The files of a log are Rigel's own, and are refused where there is no directory for them.
         let log = expectations
             .iter()

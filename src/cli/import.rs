@@ -1,6 +1,8 @@
 //! `rigel import`: other tools' figures as a run for reports and comparisons.
 
 use super::choice::one_of;
+use super::exit_status::exit_status;
+use super::expected::ExpectedArgs;
 use super::results::{Results, own_arguments};
 use super::{output, page};
 use clap::Args;
@@ -62,6 +64,8 @@ pub(super) struct ImportArgs {
     /// For csv: unit of the values, such as /s or ms
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
+    #[command(flatten)]
+    expected: ExpectedArgs,
     /// Print the results as JSON, and nothing else to stdout
     #[arg(long)]
     json: bool,
@@ -90,6 +94,7 @@ fn name_and_help(format: ImportFormat) -> (&'static str, &'static str) {
 /// Reads the files, writes the run, and shows its content.
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     args.out.as_deref().map_or(Ok(()), refuse_occupied)?;
+    let expected = args.expected.expectations()?;
     let mut results = Results::begin(args.out.as_deref(), "import")?;
     let texts = texts_of(&args.files)?;
     let names: Vec<String> = args
@@ -115,7 +120,9 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     drop(texts);
     results.claim()?;
     let directory = results.path();
-    let mut journal = Journal::create(directory, &header(args, &names, &imported))?;
+    let mut header = header(args, &names, &imported);
+    header.invocation.options.expected = expected;
+    let mut journal = Journal::create(directory, &header)?;
     // What is read back is not kept twice.
     for one in imported {
         journal.imported(&one)?;
@@ -126,7 +133,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
         return Ok(0);
     }
     page::show(&imported, directory, args.json);
-    Ok(0)
+    Ok(imported.outcome().map_or(0, exit_status))
 }
 
 /// Refuses a directory that is not empty. Unlike a measurement, an import cannot be resumed.

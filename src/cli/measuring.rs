@@ -10,6 +10,7 @@ mod resumed;
 pub(super) mod rounds;
 
 use super::database;
+use super::exit_status::{exit_status, worse};
 use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
@@ -115,6 +116,7 @@ pub(super) fn job(
         workers: args.workers.unwrap_or(1) as usize,
         seed: args.outcome.seed(),
         directory: std::env::current_dir().unwrap_or_default(),
+        expected: Vec::new(),
     };
     let engine = EngineChoice {
         name: args.engine.clone().unwrap_or_else(|| engine.to_string()),
@@ -634,13 +636,16 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
 }
 
 /// Ends a run whose report was shown: removes its private servers, and refuses a run that is not
-/// whole. Returns the exit status, which is `status` for a run that is.
+/// whole. Returns the exit status: of a run that is, `status`, or that of what was expected of it if that
+/// is worse.
 pub(super) fn conclude(
     mut job: Job,
     measured: &Evaluated,
     stopped: bool,
     status: u8,
 ) -> Result<u8, Error> {
+    let expected = measured.expected.as_ref();
+    let status = expected.map_or(status, |found| worse(status, exit_status(found.outcome)));
     let mut private = std::mem::take(&mut job.private).into_iter();
     let ended = private
         .try_for_each(|private| private.server.stop())

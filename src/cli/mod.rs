@@ -16,6 +16,7 @@ mod demand;
 mod duet;
 mod exit_status;
 mod expect;
+mod expected;
 mod fit;
 mod import;
 mod layers;

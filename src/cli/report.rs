@@ -1,6 +1,7 @@
 //! `rigel report`: any report of a run, made from its journal alone.
 
 use super::exit_status::exit_status;
+use super::expected::{AnswerArgs, ExpectedArgs};
 use super::{orion, output, page};
 use clap::{Args, ValueEnum};
 
@@ -35,6 +36,10 @@ pub(super) struct ReportArgs {
     /// Show the figures of each host at every load, of a run over several hosts
     #[arg(long, conflicts_with_all = ["emit_fio", "orion_files"])]
     per_host: bool,
+    #[command(flatten)]
+    expected: ExpectedArgs,
+    #[command(flatten)]
+    answers: AnswerArgs,
     /// Print a fio job for the same load as this data point: 4,1 for four small I/Os and one
     /// large; depth:8; rate:900
     #[arg(long, value_name = "POINT", conflicts_with_all = ["format", "json"])]
@@ -69,11 +74,32 @@ enum ReportFormat {
 
 /// Prints the report.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
+    let expected = args.expected.expectations()?;
     let measured = page::with_earlier(Evaluated::read(&args.run)?, &args.run);
-    let run = &measured.run;
-    if matches!(measured.verb.name(), "soak" | "watch") {
-        args.refuse_formats_of_points(measured.verb.name())?;
+    let verb = measured.verb.name();
+    if matches!(verb, "soak" | "watch") {
+        args.refuse_formats_of_points(verb)?;
     }
+    if let Some(first) = expected.first()
+        && matches!(
+            verb,
+            "soak" | "watch" | "expect" | "duet" | "fit" | "layers"
+        )
+    {
+        return Err(usage!(
+            "'{first}' is expected of a run of rigel {verb}",
+            "its report has its own answers; those of calibrate, curve, sql run, orion and import can be \
+             asked"
+        ));
+    }
+    let measured = measured.with_expected(&expected);
+    if args.answers.is_any() && measured.answers().is_none() {
+        return Err(usage!(
+            "nothing is expected of this run",
+            "name it with --expect, such as --expect 'p99<2ms@3000/s'"
+        ));
+    }
+    let run = &measured.run;
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(run, directory);
     }
@@ -99,6 +125,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (None, ReportFormat::Awr) => output::result(&awr(&measured)?),
         (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),
     }
+    args.answers.tell(&measured)?;
     args.warn_if_cut(&measured);
     Ok(as_it_ended(&measured))
 }
@@ -106,7 +133,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 /// The status with which several ranks ended, so that a script need not trust that of a launcher; that
 /// of the outcome of a run; 0 for other runs, and for one that goes on.
 fn as_it_ended(measured: &Evaluated) -> u8 {
-    let outcome = measured.results.outcome().map_or(0, exit_status);
+    let outcome = measured.outcome().map_or(0, exit_status);
     let of_ranks = measured.run.ranks.ended;
     of_ranks.map_or(outcome, |end| end.status)
 }

@@ -3,6 +3,7 @@
 use super::conf::Settings;
 use super::database::{self, PasswordArgs};
 use super::exit_status::exit_status;
+use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
@@ -19,7 +20,7 @@ use rigel_database::access::shown;
 use rigel_database::server;
 use rigel_database::{self as sql, LoadRequest};
 use rigel_model::{
-    Arrivals, Bound, Dbms, Error, Mix, Nanos, Pattern, Ratio, Tables, WarmUp, usage,
+    Arrivals, Bound, Dbms, Error, Expectation, Mix, Nanos, Pattern, Ratio, Tables, WarmUp, usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
@@ -65,6 +66,8 @@ struct RunArgs {
     work: WorkArgs,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    expected: ExpectedArgs,
     #[command(flatten)]
     results: ResultsArgs,
 }
@@ -263,6 +266,8 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     let mut measuring = args.results.measuring();
     measuring.enter()?;
     args.refuse_ignored()?;
+    let is_resumed = measuring.outcome.resume.is_some();
+    let expected = args.expected.expectations_of_new(is_resumed)?;
     if let Some(run) = measuring.outcome.resume.clone() {
         measuring.targets.clone_from(&args.urls);
         let job = measuring::resume(
@@ -271,7 +276,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
             "sql run",
             std::slice::from_ref(&args.private.server),
         )?;
-        return report_on(job, &measuring);
+        return report_on(job, &measuring, expected);
     }
     let mut settings = args.tables.or(args.work.settings()?)?;
     settings.threads_per_schema = args.shape.threads.or(settings.threads_per_schema);
@@ -285,7 +290,8 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     if let Some(directory) = &args.private.on {
         ranks::refuse_private(directory)?;
         sql_args::refuse_foreign(&settings, args.private.server.dbms())?;
-        return measure_privately(args, directory, &settings, &measuring);
+        let job = begin_privately(args, directory, &settings, &measuring)?;
+        return report_on(job, &measuring, expected);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
@@ -306,6 +312,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     report_on(
         measuring::begin_sql(&measuring, Box::new(request), access)?,
         &measuring,
+        expected,
     )
 }
 
@@ -338,12 +345,12 @@ const NAME_ONE: &str = "give one: rigel sql run postgres://user@host/database; o
                         server: rigel sql run --on DIR";
 
 /// The same on a server that is made for it and removed.
-fn measure_privately(
+fn begin_privately(
     args: &RunArgs,
     directory: &Path,
     settings: &Settings,
     measuring: &MeasuringArgs,
-) -> Result<u8, Error> {
+) -> Result<measuring::Job, Error> {
     let tables = sql_args::tables(settings, args.private.server.dbms())?;
     // All that can be wrong with the request is found before anything is made.
     let request = args
@@ -352,14 +359,16 @@ fn measure_privately(
     let sessions = request.loads.most_sessions(request.in_flight_max);
     let server = args.private.server.made(sessions, settings.load_degree)?;
     let dbms = args.private.server.dbms();
-    report_on(
-        measuring::begin_private(measuring, Box::new(request), dbms, directory, server)?,
-        measuring,
-    )
+    measuring::begin_private(measuring, Box::new(request), dbms, directory, server)
 }
 
 /// Measures, and shows the report.
-fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
+fn report_on(
+    mut job: measuring::Job,
+    args: &MeasuringArgs,
+    expected: Vec<Expectation>,
+) -> Result<u8, Error> {
+    job.expect(expected);
     let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
         return Ok(0);
     };

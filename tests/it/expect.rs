@@ -11,8 +11,9 @@ use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::PointRecord;
 use rigel_model::record::visits::joined;
-use rigel_model::{Nanos, Ratio};
-use rigel_verbs::expect::{ExpectRequest, ExpectResult};
+use rigel_model::{Arrivals, Expectation, Mix, Nanos, Pattern, Ratio};
+use rigel_verbs::curve::{CurveRequest, Loads};
+use rigel_verbs::expect::{ExpectRequest, ExpectResult, ExpectedLine, RunEvidence, expected_by};
 
 /// Runs of each law: as many as `RIGEL_RUNS` asks for, or `usual`.
 pub(crate) fn runs_or(usual: usize) -> usize {
@@ -59,18 +60,25 @@ fn request(expectations: &[String], budget_s: u64) -> ExpectRequest {
     }
 }
 
-/// Runs the whole list on a model of a device.
-fn expect(spec: &str, request: &ExpectRequest, seed: u64) -> (ExpectResult, Vec<PointSummary>) {
+/// Measures a whole plan on a model of a device: the records of all loads, and the points as the plan saw
+/// them at its end.
+fn measured(spec: &str, plan: &dyn Plan, seed: u64) -> (Vec<PointRecord>, Vec<PointSummary>) {
     let engine = Sim::new(spec.parse().unwrap(), seed);
     let mut records: Vec<PointRecord> = Vec::new();
     let mut so_far = SoFar::default();
     let mut done = Vec::new();
-    while let Some(point) = request.next(engine.usable(), seed, &done) {
+    while let Some(point) = plan.next(engine.usable(), seed, &done) {
         assert!(records.len() < 400, "the run does not end");
         records.push(run(&engine, &point));
-        done = so_far.of(&records, request.judged()).to_vec();
+        done = so_far.of(&records, plan.judged()).to_vec();
     }
-    (request.of_records(&joined(&records), &[]), done)
+    (joined(&records), done)
+}
+
+/// Runs the whole list on a model of a device.
+fn expect(spec: &str, request: &ExpectRequest, seed: u64) -> (ExpectResult, Vec<PointSummary>) {
+    let (records, done) = measured(spec, request, seed);
+    (request.of_records(&records, &[]), done)
 }
 
 /// The outcomes of runs with these seeds: kept, broken, undecided; and the mean time that they took, in
@@ -158,4 +166,63 @@ fn a_limit_at_the_truth_is_undecided_and_the_error_is_that_of_the_list() {
     let all = runs();
     println!("at the truth: {undecided} of {all} lists of ten undecided, {wrong} with an answer");
     assert!(wrong <= chance(all), "{wrong} of {all}");
+}
+
+/// A curve of these loads with the usual options.
+fn curve(loads: Loads) -> CurveRequest {
+    CurveRequest {
+        is_sql_run: false,
+        loads,
+        arrivals: Arrivals::Poisson,
+        in_flight_max: 256,
+        length: 8192,
+        mix: Mix::READS,
+        pattern: Pattern::Uniform,
+        log: None,
+        background: None,
+        bound: None,
+        precision: Ratio::of(2, 100),
+        point_least: Nanos::from_secs(5),
+        point_most: Nanos::from_secs(20),
+        sql: None,
+        neighbours_per_s: None,
+        ranks: 0,
+    }
+}
+
+#[test]
+fn a_curve_is_judged_by_its_intervals_and_as_seldom_wrong() {
+    // Lists: a quarter to spare, the truth, and 1.5 times it.
+    let lists = [0.8, 1.0, 1.5].map(|factor| request(&lines(factor), 180).expectations);
+    let (mut met, mut decided, mut missed) = (0, 0, 0);
+    for seed in 4000..4000 + runs() {
+        let closed = curve(Loads::Depths(vec![1, 8]));
+        let mut records = measured(DEVICE, &closed, seed).0;
+        records.extend(measured(DEVICE, &curve(Loads::Rates(vec![500])), seed).0);
+        let outcome = |list: &[Expectation]| {
+            let evidence = RunEvidence {
+                records: &records,
+                ..RunEvidence::default()
+            };
+            expected_by(evidence, list).lines
+        };
+        let [spare, truth, beyond] = lists.each_ref().map(|list| outcome(list));
+        let is = |lines: &[ExpectedLine], outcome| {
+            lines.iter().filter(|line| line.outcome == outcome).count()
+        };
+        met += is(&spare, BoundVerdict::Kept);
+        decided += usize::from(is(&truth, BoundVerdict::Undecided) < truth.len());
+        missed += is(&spare, BoundVerdict::Broken) + is(&beyond, BoundVerdict::Kept);
+    }
+    println!(
+        "of {} curves: {met} lines with a quarter to spare met, {decided} lists at the truth with an \
+         answer, {missed} wrong",
+        runs()
+    );
+    let all = usize::try_from(runs()).unwrap();
+    assert!(decided <= chance(runs()), "{decided} of {all}");
+    assert!(
+        missed == 0 && met * 100 >= all * lists[0].len() * 75,
+        "{missed}, {met}"
+    );
 }

@@ -58,7 +58,7 @@ pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use point::backlog::RateMet;
 pub use point::coverage::CoverageSummary;
-pub use point::expected::{Criteria, ExpectedVerdict};
+pub use point::expected::{Criteria, ExpectedLimit, ExpectedVerdict};
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::lost::LostTime;
 pub use point::objective::ObjectiveVerdict;
@@ -70,7 +70,7 @@ pub use point::summary::{
     ClassSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures, VisitFigures, summarise,
     summarise_judged, summarise_within,
 };
-pub use point::visits::{Variation, variation, widen};
+pub use point::visits::{Variation, variation, widen, widen_at};
 pub use preflight_checks::preflight_findings;
 pub use ranks::{
     AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,

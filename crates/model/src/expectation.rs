@@ -2,7 +2,7 @@
 //!
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
-use super::{Bytes, Error, LifeCycle, MIB, Measure, Nanos, Objective, Ratio};
+use super::{Bytes, Coordinates, Error, LifeCycle, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
 use crate::usage;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum ExpectedOf {
     Reads,
     /// Megabytes (10^6 bytes) per second of large random reads.
     Throughput,
-    /// Response times of log writes, one at a time.
+    /// Log writes: their response times, or the number of commits per second.
     Log,
 }
 
@@ -33,12 +33,21 @@ pub enum ExpectedLoad {
         life_cycle: LifeCycle,
         /// Bytes of a log write.
         bytes: u32,
+        /// Sessions that commit together.
+        writers: u32,
     },
 }
 
 impl ExpectedLoad {
     /// Bytes of a log write where nothing else is said: those of a single commit.
     pub const LOG_BYTES: u32 = 4096;
+
+    /// Commits where nothing else is said: most databases reuse the files of their logs.
+    pub const COMMITS: Self = Self::Log {
+        life_cycle: LifeCycle::Reused,
+        bytes: Self::LOG_BYTES,
+        writers: 1,
+    };
 
     /// The size as that of a log write, if it can be one: a segment holds several.
     pub fn log_bytes(Bytes(bytes): Bytes) -> Option<u32> {
@@ -64,16 +73,20 @@ pub struct Expectation {
 /// The greatest number of outstanding I/Os.
 const DEPTH_MAX: u32 = 4096;
 
+/// The greatest number of sessions that commit.
+const WRITERS_MAX: u32 = 1024;
+
 /// The greatest margin: beyond it nothing would be expected.
 const MARGIN_MAX: f64 = 0.5;
 
 /// How expectations are written.
 const USAGE: &str = "write it as 'iops>=3000', 'mbps>=125', 'mibps>=125', 'p99<2ms@3000/s', 'p50<300us@depth:1', \
-                     'mean<1ms@3000/s', 'log p99<10ms', 'log p99<10ms@grow:2300' or 'no stall>1s', in quotes";
+                     'mean<1ms@3000/s', 'log p99<10ms', 'log p99<10ms@grow:2300', \
+                     'commits>=2000/s@4' or 'no stall>1s', in quotes";
 
 /// The names that can be given, besides p50, p99 and so on.
-const NAMES: [&str; 8] = [
-    "iops", "mbps", "mibps", "p50", "p99", "p99.9", "mean", "max",
+const NAMES: [&str; 9] = [
+    "iops", "mbps", "mibps", "commits", "p50", "p99", "p99.9", "mean", "max",
 ];
 
 impl Expectation {
@@ -86,6 +99,60 @@ impl Expectation {
     /// True if it is about the writes of a log to a file of its own.
     pub fn is_of_own_file(&self) -> bool {
         matches!(self.load, Some(ExpectedLoad::Log { .. }))
+    }
+
+    /// True if a point of a run has the load that this is about. A rate without a load is about every
+    /// load: storage that gives it at one of them gives it.
+    pub fn is_of(&self, at: Coordinates) -> bool {
+        match (self.of, self.load) {
+            (
+                ExpectedOf::Log,
+                Some(ExpectedLoad::Log {
+                    life_cycle,
+                    bytes,
+                    writers,
+                }),
+            ) => {
+                let own = Coordinates::Log {
+                    bytes,
+                    life_cycle: Some(life_cycle),
+                    writers,
+                };
+                at == own
+            }
+            (ExpectedOf::Log, _) => {
+                matches!(
+                    at,
+                    Coordinates::Log {
+                        life_cycle: None,
+                        ..
+                    }
+                )
+            }
+            (ExpectedOf::Throughput, load) => {
+                let depth = match at {
+                    Coordinates::Large { depth } => Some(depth),
+                    other => other.large_alone(),
+                };
+                depth
+                    .is_some_and(|depth| load.is_none_or(|load| load == ExpectedLoad::Depth(depth)))
+            }
+            (ExpectedOf::Reads, Some(ExpectedLoad::Rate(rate))) => at.rate() == Some(rate),
+            (ExpectedOf::Reads, load) => {
+                let depth = at.depth().or(at.small_alone());
+                let is_longest = matches!(self.limit.0, Measure::Max(_));
+                match (load, depth) {
+                    (Some(load), Some(depth)) => load == ExpectedLoad::Depth(depth),
+                    (Some(_), None) => false,
+                    (None, depth) => depth.is_some() || (is_longest && at.rate().is_some()),
+                }
+            }
+        }
+    }
+
+    /// True if one of several loads is enough.
+    pub const fn is_at_best(&self) -> bool {
+        self.load.is_none() && matches!(self.limit.0, Measure::Rate(_))
     }
 
     /// The limit as a time; `None` if it is a rate.
@@ -101,9 +168,10 @@ impl Expectation {
         let wrong = |why: &str, hint: &str| Err(usage!("'{text}': {why}", hint));
         match (self.of, self.limit.0, self.load) {
             (ExpectedOf::Log, _, Some(ExpectedLoad::Depth(_) | ExpectedLoad::Rate(_))) => wrong(
-                "log writes are one at a time, and have no other load",
+                "log writes have no such load",
                 "write it without @, such as 'log p99<10ms', or with the life cycle of the log's \
-                 file: @grow, @reserved, @sized or @reused",
+                 file, and its writers if it has several: @grow, @reserved, @sized, @reused or \
+                 @reused,4",
             ),
             (ExpectedOf::Reads | ExpectedOf::Throughput, _, Some(ExpectedLoad::Log { .. })) => {
                 wrong(
@@ -111,10 +179,12 @@ impl Expectation {
                     "write 'log' before it, such as 'log p99<10ms@grow'",
                 )
             }
-            (ExpectedOf::Log, Measure::Rate(_) | Measure::Max(_), _) => wrong(
-                "of log writes, only response times can be expected",
-                "such as 'log p99<10ms' or 'log mean<2ms'",
-            ),
+            (ExpectedOf::Log, Measure::Rate(_), None) | (ExpectedOf::Log, Measure::Max(_), _) => {
+                wrong(
+                    "of log writes, response times and commits can be expected",
+                    "such as 'log p99<10ms', 'log mean<2ms' or 'commits>=2000/s'",
+                )
+            }
             (_, Measure::Rate(_), Some(ExpectedLoad::Rate(_))) => wrong(
                 "at an offered rate no more is done than is offered",
                 "give a depth, such as @depth:32, or none",
@@ -134,6 +204,7 @@ impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.of, self.limit.0) {
             (ExpectedOf::Throughput, Measure::Rate(rate)) => write!(f, "mbps>={rate}")?,
+            (ExpectedOf::Log, Measure::Rate(rate)) => write!(f, "commits>={rate}/s")?,
             (_, Measure::Rate(rate)) => write!(f, "iops>={rate}")?,
             (_, Measure::Max(time)) => write!(f, "no stall>{}", time.exact())?,
             (ExpectedOf::Log, _) => write!(f, "log {}", self.limit)?,
@@ -146,12 +217,19 @@ impl fmt::Display for Expectation {
             None => Ok(()),
             Some(ExpectedLoad::Depth(depth)) => write!(f, "@depth:{depth}"),
             Some(ExpectedLoad::Rate(rate)) => write!(f, "@{rate}/s"),
-            Some(ExpectedLoad::Log { life_cycle, bytes }) => {
+            Some(ExpectedLoad::Log {
+                life_cycle,
+                bytes,
+                writers,
+            }) => {
                 write!(f, "@{life_cycle}")?;
-                if bytes == ExpectedLoad::LOG_BYTES {
-                    return Ok(());
+                if bytes != ExpectedLoad::LOG_BYTES {
+                    write!(f, ":{bytes}")?;
                 }
-                write!(f, ":{bytes}")
+                if writers != 1 {
+                    write!(f, ",{writers}")?;
+                }
+                Ok(())
             }
         }
     }
@@ -209,7 +287,7 @@ impl FromStr for Expectation {
         let (name, limit) = head.split_at(at);
         let name = name.trim();
         check_name(name, text)?;
-        let is_rate = matches!(name, "iops" | "mbps" | "mibps");
+        let is_rate = matches!(name, "iops" | "mbps" | "mibps" | "commits");
         if limit.starts_with('>') != is_rate {
             return Err(wrong(if is_rate {
                 "is an upper limit of a rate: at least so much can be expected, with >="
@@ -225,7 +303,7 @@ impl FromStr for Expectation {
             return Err(wrong("has a time without its unit, such as ms or us"));
         }
         let objective = if is_rate {
-            format!("rate{limit}")
+            format!("rate{}", limit.trim_end().trim_end_matches("/s"))
         } else {
             format!("{name}{limit}")
         };
@@ -238,8 +316,10 @@ impl FromStr for Expectation {
                 Objective(Measure::Rate(rate * MIB as f64 / 1e6)),
             ),
             ("mbps", _) => (ExpectedOf::Throughput, limit),
+            ("commits", _) => (ExpectedOf::Log, limit),
             _ => (of, limit),
         };
+        let load = load.or((name == "commits").then_some(ExpectedLoad::COMMITS));
         let expectation = Self {
             of,
             limit,
@@ -278,20 +358,39 @@ fn margin_of(margin: &str, text: &str) -> Result<Ratio, Error> {
         })
 }
 
+/// Log writes as they stand behind the @: `grow`, `grow:2300`, `grow:2300,4`, `4`; `None` if these are none.
+fn log_load_of(load: &str, text: &str) -> Result<Option<ExpectedLoad>, Error> {
+    let (file, writers) = match load.rsplit_once(',') {
+        Some((file, writers)) => (file.trim(), writers.trim()),
+        None if load.starts_with(|first: char| first.is_ascii_digit()) => ("reused", load),
+        None => (load, "1"),
+    };
+    let (state, size) = file.split_once(':').unwrap_or((file, ""));
+    let Ok(life_cycle) = state.parse() else {
+        return Ok(None);
+    };
+    let bytes = match size {
+        "" => Some(ExpectedLoad::LOG_BYTES),
+        size => size.parse().ok().and_then(ExpectedLoad::log_bytes),
+    };
+    let bytes = bytes.ok_or_else(|| {
+        usage!(
+            "'{text}': '{size}' is not the size of a log write",
+            "give bytes, up to 16MiB, such as @{state}:2300 or @{state}:8KiB"
+        )
+    })?;
+    let writers = writers.parse().ok();
+    let writers = writers.filter(|writers| (1..=WRITERS_MAX).contains(writers));
+    Ok(writers.map(|writers| ExpectedLoad::Log {
+        life_cycle,
+        bytes,
+        writers,
+    }))
+}
+
 fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
-    let (state, size) = load.split_once(':').unwrap_or((load, ""));
-    if let Ok(life_cycle) = state.parse() {
-        let bytes = match size {
-            "" => Some(ExpectedLoad::LOG_BYTES),
-            size => size.parse().ok().and_then(ExpectedLoad::log_bytes),
-        };
-        let bytes = bytes.ok_or_else(|| {
-            usage!(
-                "'{text}': '{size}' is not the size of a log write",
-                "give bytes, up to 16MiB, such as @{state}:2300 or @{state}:8KiB"
-            )
-        })?;
-        return Ok(ExpectedLoad::Log { life_cycle, bytes });
+    if let Some(log) = log_load_of(load, text)? {
+        return Ok(log);
     }
     let depth = load.strip_prefix("depth:").map(|depth| {
         let depth = depth.parse::<u32>().ok();
@@ -307,7 +406,8 @@ fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
         _ => Err(usage!(
             "'{text}': '@{load}' is not a load",
             "write it as @depth:8, up to 4096, or as @3000/s, in whole I/Os per second; log writes \
-             have @grow, @reserved, @sized or @reused, or @grow:2300 with their bytes"
+             have @grow, @reserved, @sized or @reused, @grow:2300 with their bytes, or \
+             @reused,4 with up to 1024 writers"
         )),
     }
 }
@@ -334,6 +434,10 @@ mod tests {
             ("log p99<10ms", "log p99<10ms"),
             ("log p99 < 10ms @ sized:2300", "log p99<10ms@sized:2300"),
             ("log mean<2ms@reused:4KiB", "log mean<2ms@reused"),
+            ("log p99<2ms@grow:2300, 4", "log p99<2ms@grow:2300,4"),
+            ("commits >= 2_000/s", "commits>=2000/s@reused"),
+            ("commits>=2000@4", "commits>=2000/s@reused,4"),
+            ("commits>=2000/s@grow,16", "commits>=2000/s@grow,16"),
         ] {
             let read = text.parse::<Expectation>();
             assert_eq!(read.unwrap().to_string(), shown, "{text}");
@@ -358,8 +462,11 @@ mod tests {
             ("p99<2ms@0/s", "is not a load"),
             ("p99<2ms±5@depth:1", "is not a margin"),
             ("p99<2ms±60%@depth:1", "is not a margin"),
-            ("log p99<2ms@depth:1", "one at a time"),
-            ("log iops>=100", "only response times"),
+            ("log p99<2ms@depth:1", "have no such load"),
+            ("log iops>=100", "response times and commits"),
+            ("commits>=100@depth:1", "have no such load"),
+            ("commits>=100@reused,0", "is not a load"),
+            ("commits<100", "with >="),
             ("log p99<2ms@grow:0", "is not the size of a log write"),
             ("log p99<2ms@grow:17MiB", "is not the size of a log write"),
             ("p99<2ms@grow", "only log writes have a life cycle"),
@@ -372,7 +479,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|mibps|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|grow|sized:|/s|\\PC){0,8}") {
+        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|mibps|commits|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|grow|sized:|,|/s|\\PC){0,8}") {
             if let Ok(expectation) = text.parse::<Expectation>() {
                 prop_assert_eq!(expectation.to_string().parse::<Expectation>().unwrap(), expectation);
             }

@@ -1,5 +1,6 @@
 //! How a run was called: the options that every verb has, and the request of one.
 
+use super::Expectation;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The options that every verb has, and that `--resume` takes from the original run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunOptions {
     /// Targets that may be overwritten: `--destroy`.
@@ -20,6 +21,9 @@ pub struct RunOptions {
     pub seed: u64,
     /// Working directory of the run: relative paths are resolved against it. Empty if unknown.
     pub directory: PathBuf,
+    /// What is expected of what the run measures: `--expect`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Expectation>,
 }
 
 impl Default for RunOptions {
@@ -30,6 +34,7 @@ impl Default for RunOptions {
             workers: 1,
             seed: 0,
             directory: PathBuf::new(),
+            expected: Vec::new(),
         }
     }
 }
@@ -103,12 +108,13 @@ impl Serialize for Invocation {
 impl<'de> Deserialize<'de> for Invocation {
     /// The one member that is no option is the request.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const OPTIONS: [&str; 7] = [
+        const OPTIONS: [&str; 8] = [
             "destroy",
             "allow_holes",
             "workers",
             "seed",
             "directory",
+            "expected",
             "stamp",
             "prefix",
         ];
@@ -142,6 +148,7 @@ mod tests {
                 directory: "/there".into(),
                 destroy: vec!["/dev/a".into()],
                 allow_holes: true,
+                expected: vec!["iops>=3000".parse().unwrap()],
             },
             files: Some(OrionFiles {
                 stamp: "20260102_0304".into(),

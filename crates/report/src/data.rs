@@ -10,6 +10,7 @@ use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{FindingWithCause, Host, TargetFacts};
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Version of the format of JSON reports. Since 2, coordinates name their loads.
@@ -60,6 +61,9 @@ struct RunReport<'a, M> {
     /// What earlier runs beside it say of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_run: Option<NextRun>,
+    /// What was expected of the run, and whether it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expect: Option<Value>,
     points_planned: usize,
     points: &'a [PointSummary],
     /// The verb's own results.
@@ -87,6 +91,8 @@ pub struct Reported<'a> {
     pub trust: RunTrust,
     /// What earlier runs beside it say of the next one.
     pub next_run: Option<NextRun>,
+    /// What was expected of it with the answers, if it is of another verb than `expect`.
+    pub expect: Option<Value>,
     /// Its points.
     pub points: &'a [PointSummary],
     /// All findings.
@@ -104,6 +110,7 @@ impl Reported<'_> {
             conclusion: self.conclusion,
             trust: self.trust,
             next_run: self.next_run,
+            expect: self.expect,
             points_planned: header.points.len().max(points.len()),
             points,
             own,

@@ -690,6 +690,7 @@ mod tests {
             conclusion: result.conclusion(&run.header),
             trust: RunTrust::default(),
             next_run: None,
+            expect: None,
             points: &[],
             findings: Vec::new(),
             each_host: &[],

@@ -1,18 +1,20 @@
 //! A run with its results, whatever its verb.
 
+use crate::expect::{ExpectResult, answer, expected_of, lines};
 use crate::registry;
 use crate::subject::subject;
 use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
-use rigel_analyse::{HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks};
+use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange, StallEvent};
-use rigel_model::{Error, Finding, FindingName, FindingWithCause};
+use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause};
 use rigel_report::data::Reported;
 use rigel_report::document::Document;
 use rigel_report::frame::frame;
 use rigel_report::parts;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,8 @@ pub struct Evaluated {
     pub results: Box<dyn VerbResult>,
     /// What earlier runs say of the next one, if they were looked at.
     pub next_run: Option<NextRun>,
+    /// What was expected of a run of another verb than `expect`, if anything was.
+    pub expected: Option<ExpectResult>,
 }
 
 impl Evaluated {
@@ -60,12 +64,39 @@ impl Evaluated {
             // The conclusion names the first warning.
             results.findings_mut().insert(0, ended);
         }
-        Self {
+        let expected = run.header.invocation.options.expected.clone();
+        let measured = Self {
             run,
             verb,
             results,
             next_run: None,
+            expected: None,
+        };
+        measured.with_expected(&expected)
+    }
+
+    /// The same with what is expected of it, if that is anything.
+    #[must_use]
+    pub fn with_expected(self, expected: &[Expectation]) -> Self {
+        if expected.is_empty() {
+            return self;
         }
+        Self {
+            expected: Some(expected_of(&self.run, self.results.max_iops(), expected)),
+            ..self
+        }
+    }
+
+    /// What was expected with the answers: of this run, or by the verb `expect` itself.
+    pub fn answers(&self) -> Option<&ExpectResult> {
+        self.expected.as_ref().or(self.results.downcast_ref())
+    }
+
+    /// The outcome that the exit status says; `None` if it says only whether the run is complete.
+    pub fn outcome(&self) -> Option<BoundVerdict> {
+        let expected = self.expected.iter().map(|expected| expected.outcome);
+        let all: Vec<BoundVerdict> = self.results.outcome().into_iter().chain(expected).collect();
+        (!all.is_empty()).then(|| BoundVerdict::all_of(all.into_iter()))
     }
 
     /// The same with what it and the runs in the journals `before` it say of the next one.
@@ -79,8 +110,13 @@ impl Evaluated {
 
     /// The answer in a sentence or two.
     pub fn conclusion(&self) -> Conclusion {
-        self.results
-            .conclusion(&self.run.header)
+        let own = self.results.conclusion(&self.run.header);
+        let Some(expected) = &self.expected else {
+            return own.under(&self.trust());
+        };
+        let sentence = format!("{} {}", answer(expected), own.sentence);
+        Conclusion { sentence, ..own }
+            .with_outcome(expected.outcome)
             .under(&self.trust())
     }
 
@@ -125,7 +161,11 @@ impl Evaluated {
             next_run: self.next_run.map(parts::next_run).unwrap_or_default(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };
-        let document = self.results.document(&self.run, findings, frame);
+        let mut document = self.results.document(&self.run, findings, frame);
+        if let Some(expected) = &self.expected {
+            let lines = parts::on_screen(lines(&self.run, expected));
+            document.sections.insert(0, lines);
+        }
         rigel_report::completed(&self.run, document)
     }
 
@@ -148,6 +188,7 @@ impl Evaluated {
             conclusion: self.conclusion(),
             trust: self.trust(),
             next_run: self.next_run,
+            expect: self.expected.as_ref().map(|expected| json!(expected)),
             points: self.results.points(),
             findings: self.findings().map(FindingWithCause::from).collect(),
             each_host,

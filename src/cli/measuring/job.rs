@@ -19,8 +19,8 @@ use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::record::ranks::RanksEnd;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{
-    Error, Invocation, OrionFiles, Point, RunOptions, SqlTarget, Target, TargetFacts, in_line,
-    usage,
+    Error, Expectation, Invocation, OrionFiles, Point, RunOptions, SqlTarget, Target, TargetFacts,
+    in_line, usage,
 };
 use rigel_verbs::Verb;
 use rigel_verbs::duet::DuetRequest;
@@ -62,6 +62,13 @@ pub(in crate::cli) struct Job {
 }
 
 impl Job {
+    /// Adds what is expected of what a new run measures; one that is resumed has its own.
+    pub(in crate::cli) fn expect(&mut self, expected: Vec<Expectation>) {
+        if self.resumed.is_none() {
+            self.options.expected = expected;
+        }
+    }
+
     /// Agrees with the other ranks, if there are any, before anything is opened for writing. `refusal`
     /// is why this rank cannot take part.
     pub(in crate::cli) fn agree(

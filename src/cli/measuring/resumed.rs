@@ -296,6 +296,7 @@ pub(super) fn follow(
         workers: plan.workers,
         seed: plan.seed,
         directory: std::env::current_dir().unwrap_or_default(),
+        expected: Vec::new(),
     };
     Ok(Job {
         verb,

@@ -14,7 +14,7 @@
 use super::counts::CountPair;
 use crate::figures::confidence::{ERROR_MIN, Estimate};
 use crate::figures::quantity::Unit;
-use rigel_stats::mean::{Interval, Limits, Mean, Spread, t_quantile, welch};
+use rigel_stats::mean::{Interval, Level, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 
@@ -88,6 +88,26 @@ impl Figure {
                 interval: Some(interval),
             },
             error: Some(error),
+        }
+    }
+
+    /// The figure with the interval of another error than 5 %, at one look.
+    pub fn at(&self, error: f64) -> Estimate {
+        let level = Level {
+            error,
+            ..Level::ONE_LOOK
+        };
+        let value = self.estimate.value;
+        let limits = |known: LogError| {
+            let errors = level.errors(known.degrees, known.degrees + 1.0);
+            Limits {
+                low: value * (-errors * known.below).exp(),
+                high: known.above.map(|above| value * (errors * above).exp()),
+            }
+        };
+        Estimate {
+            value,
+            interval: self.error.map(limits),
         }
     }
 

@@ -30,6 +30,9 @@ pub struct Criteria {
     pub expected: Vec<(Expectation, Option<Coordinates>)>,
     /// The level of the interval of each expectation.
     pub level: Level,
+    /// The error of the intervals of all figures of the point: 5 %, unless a run that is complete is
+    /// judged by them.
+    pub error: f64,
 }
 
 impl From<Option<Bound>> for Criteria {
@@ -38,6 +41,7 @@ impl From<Option<Bound>> for Criteria {
             bound,
             expected: Vec::new(),
             level: Level::ONE_LOOK,
+            error: Level::ONE_LOOK.error,
         }
     }
 }
@@ -138,7 +142,7 @@ impl Evidence {
     fn judge(&self, expectation: &Expectation) -> ExpectedVerdict {
         let margin = expectation.margin.get();
         let found = match expectation.limit.0 {
-            Measure::Rate(limit) => {
+            Measure::Rate(_) => {
                 let scale = match expectation.of {
                     ExpectedOf::Throughput => f64::from(self.class.io_bytes) / 1e6,
                     ExpectedOf::Reads | ExpectedOf::Log => 1.0,
@@ -146,33 +150,16 @@ impl Evidence {
                 let counts: Vec<f64> = self.windows.iter().map(|of| of.done as f64).collect();
                 let mean = Mean::of_ratio_in(self.level.batch, &counts, &self.seconds);
                 let mean = mean.map(|mean| mean.scaled(scale));
-                self.of_mean(
-                    mean,
-                    self.class.iops * scale,
-                    &MeanLimit {
-                        limit,
-                        margin,
-                        is_least: true,
-                    },
-                )
+                self.of_mean(mean, self.class.iops * scale, expectation.into())
             }
-            Measure::Mean(limit) => {
-                let limit = limit.as_micros_f64();
+            Measure::Mean(_) => {
                 let sum = |of: &Window| of.response.sum as f64 / 1e3;
                 let sums: Vec<f64> = self.windows.iter().map(sum).collect();
                 let counts: Vec<f64> = self.windows.iter().map(|of| of.done as f64).collect();
                 let mean = Mean::of_ratio_in(self.level.batch, &sums, &counts);
                 let value = self.class.latency.map(|latency| latency.mean_us);
                 let value = value.unwrap_or(f64::NAN);
-                self.of_mean(
-                    mean,
-                    value,
-                    &MeanLimit {
-                        limit,
-                        margin,
-                        is_least: false,
-                    },
-                )
+                self.of_mean(mean, value, expectation.into())
             }
             Measure::Quantile(quantile, limit) => self.of_quantile(quantile, limit, margin),
             // Whoever waits long enough has waited, whatever is served.
@@ -182,7 +169,7 @@ impl Evidence {
     }
 
     /// A rate, or a mean of response times.
-    fn of_mean(&self, mean: Option<Mean>, value: f64, limit: &MeanLimit) -> ExpectedVerdict {
+    fn of_mean(&self, mean: Option<Mean>, value: f64, limit: ExpectedLimit) -> ExpectedVerdict {
         let after = |mean: Mean, times: f64| {
             let longer = Mean {
                 error: mean.error.max(ERROR_MIN * mean.value) / times.sqrt(),
@@ -194,16 +181,14 @@ impl Evidence {
         let Some(mean) = mean.filter(|_| self.is_enough) else {
             return undecided(value.is_finite().then(|| value.into()), None);
         };
-        let interval = after(mean, 1.0);
-        let figure = Estimate {
+        let figure = |times: f64| Estimate {
             value: mean.value,
-            interval: Some(interval),
+            interval: Some(after(mean, times)),
         };
-        let verdict = |limits: Limits| limit.verdict(limits, mean.value);
-        let decides = |times: f64| verdict(after(mean, times)) != BoundVerdict::Undecided;
+        let decides = |times: f64| limit.verdict(figure(times)) != BoundVerdict::Undecided;
         ExpectedVerdict {
-            verdict: verdict(interval),
-            ..undecided(Some(figure), times_needed(decides))
+            verdict: limit.verdict(figure(1.0)),
+            ..undecided(Some(figure(1.0)), times_needed(decides))
         }
     }
 
@@ -326,23 +311,58 @@ fn times_needed(decides: impl Fn(f64) -> bool) -> Option<f64> {
         .find(|times| decides(*times))
 }
 
-/// A limit of a mean, with its margin.
-struct MeanLimit {
+/// The limit of an expectation, with its margin, in the unit of its figure: microseconds, or per second.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpectedLimit {
     limit: f64,
     margin: f64,
-    /// True if the mean is to be at least as much; else at most.
+    /// True if the figure is to be at least as much; else at most.
     is_least: bool,
 }
 
-impl MeanLimit {
-    fn verdict(&self, Limits { low, high }: Limits, value: f64) -> BoundVerdict {
+impl From<&Expectation> for ExpectedLimit {
+    fn from(expectation: &Expectation) -> Self {
+        let (limit, is_least) = match expectation.limit.0 {
+            Measure::Rate(limit) => (limit, true),
+            Measure::Mean(limit) | Measure::Quantile(_, limit) | Measure::Max(limit) => {
+                (limit.as_micros_f64(), false)
+            }
+        };
+        Self {
+            limit,
+            margin: expectation.margin.get(),
+            is_least,
+        }
+    }
+}
+
+impl ExpectedLimit {
+    /// Whether a figure keeps it, by its interval: undecided if it has none.
+    pub fn verdict(&self, figure: Estimate) -> BoundVerdict {
+        let Some(Limits { low, high }) = figure.interval else {
+            return BoundVerdict::Undecided;
+        };
         let least = self.limit * (1.0 - self.margin);
         let most = self.limit * (1.0 + self.margin);
         let is_below = |limit: f64| high.is_some_and(|high| high < limit);
         if self.is_least {
-            verdict(low >= least, is_below(most), value >= self.limit)
+            verdict(low >= least, is_below(most), figure.value >= self.limit)
         } else {
-            verdict(is_below(most), low > least, value <= self.limit)
+            verdict(is_below(most), low > least, figure.value <= self.limit)
         }
+    }
+
+    /// How many times as much must be measured to decide, if the figure stays as it is and its interval
+    /// narrows as that of a mean; `None` if that is out of reach.
+    pub fn times_to_decide(&self, figure: Estimate) -> Option<f64> {
+        let Limits { low, high } = figure.interval?;
+        times_needed(|times| {
+            let nearer = |limit: f64| figure.value + (limit - figure.value) / times.sqrt();
+            let interval = Some(Limits {
+                low: nearer(low),
+                high: high.map(nearer),
+            });
+            self.verdict(Estimate { interval, ..figure }) != BoundVerdict::Undecided
+        })
     }
 }

@@ -342,7 +342,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
 /// Summarises a point, and judges it.
 pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
     let judged = |stream: &StreamRecord| {
-        let class = class(stream, record, by.bound);
+        let class = class(stream, record, by);
         let figures = ClassFigures {
             iops: class.iops,
             io_bytes: class.io_bytes,
@@ -455,7 +455,7 @@ fn is_open(record: &PointRecord) -> bool {
         .any(|load| matches!(load, Load::Open { .. }))
 }
 
-fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> ClassSummary {
+fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSummary {
     let (total, measured) = (stream.total(), record.measured);
     let seconds = measured.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
@@ -471,7 +471,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     };
     let latency = latency_with_edges(stream, &total.response);
     let objective = objective_of(stream, record);
-    let bound = bound.or(objective.and_then(Objective::bound));
+    let bound = by.bound.or(objective.and_then(Objective::bound));
     let unserved = stream.unserved.iter().sum();
     let open = stream
         .loads
@@ -488,7 +488,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let width_s = record.window.as_secs_f64();
     let (confidence, is_too_short) = confidence(
         &windows,
-        (record.window, level_of(record)),
+        (record.window, level_at(record, by.error)),
         open.then(|| relaxation_s(iops, latency.map_or(0.0, |latency| latency.p50_us))),
     );
     let steady = level(&windows, &counts, open);
@@ -548,6 +548,14 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         coverage: CoverageSummary::of(stream),
         reported: None,
         failed: total.failed,
+    }
+}
+
+/// The level of the intervals of a point, with this error.
+fn level_at(record: &PointRecord, error: f64) -> Level {
+    Level {
+        error,
+        ..level_of(record)
     }
 }
 

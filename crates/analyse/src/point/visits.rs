@@ -10,7 +10,7 @@ use super::summary::{ClassSummary, PointSummary};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
 use rigel_model::{Coordinates, Step};
-use rigel_stats::mean::{Limits, Mean, t_quantile, welch};
+use rigel_stats::mean::{Level, Limits, Mean, t_quantile, welch};
 use serde::Serialize;
 
 /// How much throughput varied from visit to visit, beyond what the visits' own windows explain.
@@ -90,6 +90,19 @@ pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
 /// variance between visits; one of a long time carries less of the stalls. Points that were widened
 /// stay as they are.
 pub fn widen(points: &mut [PointSummary]) {
+    widen_at(points, Level::ONE_LOOK.error);
+}
+
+/// The same, where the intervals have this error.
+pub fn widen_at(points: &mut [PointSummary], error: f64) {
+    // An error is written as that of an interval of 95 %.
+    let wider = |degrees: f64| {
+        let level = Level {
+            error,
+            ..Level::ONE_LOOK
+        };
+        level.errors(degrees, degrees + 1.0) / t_quantile(degrees)
+    };
     if points.iter().any(|point| point.is_widened) {
         return;
     }
@@ -112,12 +125,14 @@ pub fn widen(points: &mut [PointSummary]) {
             }
             // A closing measurement lasts longer than the changes that visits show.
             let added = variation.filter(|_| !is_closing).map(|variation| Added {
-                error: variation.share / (point.visits_made() as f64).sqrt(),
+                error: wider(variation.degrees) * variation.share
+                    / (point.visits_made() as f64).sqrt(),
                 degrees: variation.degrees,
             });
+            let degrees = evidence.degrees().max(1.0);
             let at_least = Added {
-                error: evidence.error_over(point.measured_s),
-                degrees: evidence.degrees().max(1.0),
+                error: wider(degrees) * evidence.error_over(point.measured_s),
+                degrees,
             };
             for class in &mut point.classes {
                 widen_class(class, added, at_least);

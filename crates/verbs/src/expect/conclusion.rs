@@ -6,9 +6,20 @@ use rigel_analyse::figures::quantity::{Amount, counted};
 use rigel_analyse::{BoundVerdict, Limits};
 
 pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
+    let objections = Objections {
+        caution: None,
+        failure: failures(&found.points),
+    };
+    objections
+        .conclude(&answer(found), &found.findings)
+        .with_outcome(found.outcome)
+}
+
+/// The outcome in a sentence, with the line that decides it.
+pub(crate) fn answer(found: &ExpectResult) -> String {
     let all = found.lines.len() as u64;
     let deciding = found.with(found.outcome);
-    let sentence = match (found.outcome, &deciding[..]) {
+    match (found.outcome, &deciding[..]) {
         (BoundVerdict::Kept, [line]) => format!("Met: {}.", said(line)),
         (BoundVerdict::Kept, _) => format!("Met: all {}.", counted(all, "expectation")),
         (outcome, [first, rest @ ..]) => {
@@ -24,14 +35,7 @@ pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
             format!("{heading}: {}{others}.", said(first))
         }
         (_, []) => "Nothing was expected.".into(),
-    };
-    let objections = Objections {
-        caution: None,
-        failure: failures(&found.points),
-    };
-    objections
-        .conclude(&sentence, &found.findings)
-        .with_outcome(found.outcome)
+    }
 }
 
 /// `p99<2ms@3000/s: 3.4 ms (3.1 to 3.9)`, and what would decide it.
@@ -70,17 +74,29 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
 
 /// How much longer would decide a line that is undecided, in a few words.
 pub(super) fn more(line: &ExpectedLine) -> String {
+    if !line.why.is_empty() {
+        return "no interval".into();
+    }
     match time_to_decide(line.more_s) {
         Some(time) => time,
-        None if line.figure.is_some_and(|figure| figure.interval.is_some()) => "over a day".into(),
+        None if has_both_ends(line) => "over a day".into(),
         None => "too short".into(),
     }
 }
 
+/// True if a longer time would only narrow what is known already.
+fn has_both_ends(line: &ExpectedLine) -> bool {
+    let interval = line.figure.and_then(|figure| figure.interval);
+    interval.is_some_and(|interval| interval.high.is_some())
+}
+
 fn more_in_words(line: &ExpectedLine) -> String {
+    if !line.why.is_empty() {
+        return line.why.clone();
+    }
     match time_to_decide(line.more_s) {
         Some(time) => format!("about {time} would decide it"),
-        None if line.figure.is_some_and(|figure| figure.interval.is_some()) => {
+        None if has_both_ends(line) => {
             "no day would decide it, but a margin such as ±5% may".into()
         }
         None => "too little was measured".into(),

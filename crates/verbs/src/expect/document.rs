@@ -44,7 +44,7 @@ pub(super) fn document(
 }
 
 /// The lines, those that decide the outcome first.
-fn lines(run: &Run, found: &ExpectResult) -> Section {
+pub(crate) fn lines(run: &Run, found: &ExpectResult) -> Section {
     let mut ranked: Vec<&ExpectedLine> = found.lines.iter().collect();
     ranked.sort_by_key(|line| match line.outcome {
         BoundVerdict::Broken => 0,
@@ -66,8 +66,13 @@ fn lines(run: &Run, found: &ExpectResult) -> Section {
     let sources = profiles
         .iter()
         .map(|from| format!(" {} by {}, {}.", from.name, from.source, from.date));
+    let moment = if found.is_sequential {
+        " at every moment of the run"
+    } else {
+        ""
+    };
     let lead = format!(
-        "Intervals hold the truth at every moment of the run, all together, but for {} of runs.{}",
+        "Intervals hold the truth{moment}, all together, but for {} of runs.{}",
         parts::percent(found.error.get()),
         sources.collect::<String>()
     );

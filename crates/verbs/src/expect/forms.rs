@@ -115,6 +115,7 @@ mod tests {
         ExpectResult {
             outcome: BoundVerdict::all_of(outcomes.iter().copied()),
             error: Ratio::of(1, 100),
+            is_sequential: true,
             lines: outcomes.iter().map(line).collect(),
             points: Vec::new(),
             findings: Vec::new(),

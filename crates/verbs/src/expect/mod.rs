@@ -3,13 +3,17 @@
 mod conclusion;
 mod document;
 mod forms;
+mod of_run;
 pub mod plan;
 mod profile;
 mod request;
 pub mod result;
 
 use crate::{Verb, VerbResult};
+pub(crate) use conclusion::answer;
+pub(crate) use document::lines;
 pub use forms::CiSystem;
+pub use of_run::{RunEvidence, expected_by, expected_of};
 pub use profile::{Expected, Profile, ProfileUsed};
 pub use request::ExpectRequest;
 pub use result::{ExpectResult, ExpectedLine};

@@ -43,9 +43,9 @@ impl Plan for ExpectRequest {
     fn judged(&self) -> Criteria {
         let expected = self.expectations.iter();
         Criteria {
-            bound: None,
             expected: expected.map(|one| (*one, Self::load_of(one))).collect(),
             level: self.level(),
+            ..Criteria::from(None)
         }
     }
 
@@ -124,10 +124,17 @@ impl ExpectRequest {
             _ => usual,
         };
         Some(match (expectation.of, expectation.load) {
-            (ExpectedOf::Log, Some(ExpectedLoad::Log { life_cycle, bytes })) => Coordinates::Log {
+            (
+                ExpectedOf::Log,
+                Some(ExpectedLoad::Log {
+                    life_cycle,
+                    bytes,
+                    writers,
+                }),
+            ) => Coordinates::Log {
                 bytes,
                 life_cycle: Some(life_cycle),
-                writers: 1,
+                writers,
             },
             (ExpectedOf::Log, _) => Coordinates::Log {
                 bytes: ExpectedLoad::LOG_BYTES,

@@ -49,8 +49,12 @@ pub struct ExpectResult {
     /// The outcome of the run: that of its worst line.
     #[serde(serialize_with = "in_words")]
     pub outcome: BoundVerdict,
-    /// Probability of a wrong answer, in the whole list and at every moment.
+    /// Probability of a wrong answer, in the whole list.
     pub error: Ratio,
+    /// True if the intervals hold at every moment of the run, which could end at any of them; else they are
+    /// those of one look at a run that is complete.
+    #[serde(skip)]
+    pub is_sequential: bool,
     /// The lines, as they were given.
     pub lines: Vec<ExpectedLine>,
     /// All points, in measuring order.
@@ -119,6 +123,7 @@ impl ExpectRequest {
         ExpectResult {
             outcome: BoundVerdict::all_of(lines.iter().map(|line| line.outcome)),
             error: self.error,
+            is_sequential: true,
             lines,
             findings: varied.into_iter().chain(stalled).collect(),
             points,
@@ -185,14 +190,14 @@ fn cache_suspected(run: &Run, points: &[PointSummary]) -> Option<Finding> {
 }
 
 /// Says that an offered rate is not served, if it is not.
-fn not_served(point: &PointSummary) -> Option<String> {
+pub(super) fn not_served(point: &PointSummary) -> Option<String> {
     let class = point.classes.first()?;
     let offered = class.offered.filter(|_| class.met == Some(RateMet::No))?;
     Some(format!("{} offered, and not served", per_second(offered)))
 }
 
 /// The unit of an expectation's figure.
-fn unit_of(condition: &Expectation) -> Unit {
+pub(super) fn unit_of(condition: &Expectation) -> Unit {
     match (condition.of, condition.limit.0) {
         (ExpectedOf::Throughput, Measure::Rate(_)) => Unit::MbPerSecond,
         (_, Measure::Rate(_)) => Unit::PerSecond,
@@ -203,7 +208,11 @@ fn unit_of(condition: &Expectation) -> Unit {
 impl ExpectedLine {
     /// The line, unless what was measured is not the storage; or not the storage's limit, where it is not
     /// met: who has too little CPU cannot blame a disk.
-    fn unless_host_limits(mut self, points: &[PointSummary], before: &[Finding]) -> Self {
+    pub(super) fn unless_host_limits(
+        mut self,
+        points: &[PointSummary],
+        before: &[Finding],
+    ) -> Self {
         let is_here = |at: Coordinates| self.load.is_empty() || at.to_string() == self.load;
         let of_points = points.iter().filter(|point| is_here(point.coordinates));
         let of_points: Vec<&Finding> = of_points.flat_map(|point| &point.findings).collect();

@@ -1,0 +1,341 @@
+//! What is expected of a run that another verb measured, or that was imported.
+//!
+//! Input: the run and expectations. Output: a line for each, by the intervals of the figures that the run's
+//! own report shows, at the error of the whole list. Nobody stopped such a run because of these lines, so one
+//! look is all there is.
+
+use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
+use rigel_analyse::compare::difference::Figure;
+use rigel_analyse::figures::latency::LatencyFigure;
+use rigel_analyse::search::sustained::open_to_stalls;
+use rigel_analyse::{
+    BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, PointSummary, RateMet,
+    summaries, summarise_judged, widen_at,
+};
+use rigel_model::record::PointRecord;
+use rigel_model::record::journal::Run;
+use rigel_model::{Expectation, ExpectedOf, Finding, Measure, Ratio};
+
+/// Probability of a wrong answer in the whole list, in percent.
+const ERROR_PERCENT: u64 = 1;
+
+/// No stall is expected of this time at least.
+const STALLS_SEEN_LEAST_S: f64 = 60.0;
+
+/// What a run shows.
+#[derive(Default)]
+pub struct RunEvidence<'a> {
+    /// The records of all loads, of each the visits joined.
+    pub records: &'a [PointRecord],
+    /// Points that were imported.
+    pub imported: Vec<PointSummary>,
+    /// The maximum rate of small reads, where all loads together tell it.
+    pub max_iops: Option<Figure>,
+    /// What was found before the first point.
+    pub before: &'a [Finding],
+}
+
+/// Whether a run keeps what is expected; `max_iops` is its maximum rate of small reads, where all loads
+/// together tell it.
+pub fn expected_of(run: &Run, max_iops: Option<Figure>, expected: &[Expectation]) -> ExpectResult {
+    let evidence = RunEvidence {
+        records: &run.joined(),
+        imported: summaries(&run.imported),
+        max_iops,
+        before: &run.header.findings,
+    };
+    expected_by(evidence, expected)
+}
+
+/// The same, by what it shows.
+pub fn expected_by(evidence: RunEvidence, expectations: &[Expectation]) -> ExpectResult {
+    let records = evidence.records;
+    let is_pooled = |one: &Expectation| {
+        evidence.max_iops.is_some() && one.is_at_best() && one.of == ExpectedOf::Reads
+    };
+    let looks_at = |one: &Expectation| {
+        let here = records
+            .iter()
+            .filter(|record| one.is_of(record.coordinates));
+        if is_pooled(one) {
+            1
+        } else {
+            here.count().max(1)
+        }
+    };
+    let looks: usize = expectations.iter().map(looks_at).sum();
+    let error = Ratio::of(ERROR_PERCENT, 100);
+    let by = Criteria {
+        error: error.get() / looks.max(1) as f64,
+        ..Criteria::from(None)
+    };
+    let measured = records.iter().map(|record| summarise_judged(record, &by));
+    let mut points: Vec<PointSummary> = measured.collect();
+    widen_at(&mut points, by.error);
+    open_to_stalls(&mut points);
+    points.extend(evidence.imported);
+    let lines: Vec<ExpectedLine> = expectations
+        .iter()
+        .map(|one| {
+            let line = line(*one, &points);
+            let pooled = evidence.max_iops.filter(|_| is_pooled(one));
+            let line = match pooled {
+                Some(maximum) => line.by(maximum.at(by.error)),
+                None => line,
+            };
+            line.unless_host_limits(&points, evidence.before)
+        })
+        .collect();
+    ExpectResult {
+        outcome: BoundVerdict::all_of(lines.iter().map(|line| line.outcome)),
+        error,
+        is_sequential: false,
+        lines,
+        points: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+impl ExpectedLine {
+    /// The same, decided by a figure of all its loads together.
+    fn by(self, figure: Estimate) -> Self {
+        let limit = ExpectedLimit::from(&self.condition);
+        let times = limit.times_to_decide(figure);
+        Self {
+            outcome: limit.verdict(figure),
+            load: String::new(),
+            figure: Some(figure),
+            more_s: times.map(|times| (times - 1.0) * self.measured_s),
+            why: String::new(),
+            ..self
+        }
+    }
+}
+
+/// An expectation at one load.
+struct AtPoint<'a> {
+    point: &'a PointSummary,
+    class: &'a ClassSummary,
+    verdict: BoundVerdict,
+    figure: Option<Estimate>,
+    /// How many times as much must be measured, if it is undecided.
+    times: Option<f64>,
+}
+
+fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
+    let here = points
+        .iter()
+        .filter(|point| condition.is_of(point.coordinates));
+    let here: Vec<AtPoint> = here
+        .filter_map(|point| {
+            let class = point.classes.iter().find(|class| class.done > 0)?;
+            Some(AtPoint::of(&condition, point, class))
+        })
+        .collect();
+    let verdicts = here.iter().map(|at| at.verdict);
+    let is_at_best = condition.is_at_best();
+    // Of rates the one that is certainly greatest, of times the longest.
+    let value = |at: &AtPoint| {
+        let figure = at.figure.map(|figure| {
+            if is_at_best {
+                figure.least()
+            } else {
+                figure.value
+            }
+        });
+        figure.unwrap_or(0.0)
+    };
+    let deciding = here
+        .iter()
+        .max_by(|one, other| value(one).total_cmp(&value(other)));
+    let measured_s: f64 = here.iter().map(|at| at.point.measured_s).sum();
+    let mut line = ExpectedLine {
+        outcome: if is_at_best {
+            BoundVerdict::any_of(verdicts)
+        } else {
+            BoundVerdict::all_of(verdicts)
+        },
+        condition,
+        load: match (&here[..], deciding) {
+            ([], _) | (_, None) => String::new(),
+            ([one], _) => one.point.coordinates.to_string(),
+            (_, Some(best)) if is_at_best => best.point.coordinates.to_string(),
+            _ => String::new(),
+        },
+        figure: deciding.and_then(|at| at.figure),
+        unit: unit_of(&condition),
+        operations: here.iter().map(|at| at.class.done).sum(),
+        measured_s,
+        more_s: deciding.and_then(|at| Some((at.times? - 1.0) * at.point.measured_s)),
+        why: String::new(),
+    };
+    let Some(deciding) = deciding else {
+        line.outcome = BoundVerdict::NotMeasured;
+        line.why = format!(
+            "no operation of this run had this load; rigel expect '{condition}' measures it"
+        );
+        return line;
+    };
+    let is_longest = matches!(condition.limit.0, Measure::Max(_));
+    let interval = deciding.figure.map(|figure| figure.interval);
+    if interval.is_none() {
+        line.outcome = BoundVerdict::NotMeasured;
+        line.why = "this run has no such figure".into();
+    } else if deciding.class.reported.is_some() && line.outcome == BoundVerdict::Undecided {
+        line.why = "another tool reports it, and no interval".into();
+    } else if line.outcome == BoundVerdict::Broken && !is_longest {
+        line.why = not_served(deciding.point).unwrap_or_default();
+    } else if is_longest && line.outcome == BoundVerdict::Kept && measured_s < STALLS_SEEN_LEAST_S {
+        // A stall that was not met yet is not excluded within seconds.
+        line.outcome = BoundVerdict::Undecided;
+        line.more_s = Some(STALLS_SEEN_LEAST_S - measured_s);
+    }
+    line
+}
+
+impl<'a> AtPoint<'a> {
+    fn of(condition: &Expectation, point: &'a PointSummary, class: &'a ClassSummary) -> Self {
+        let (figure, limit) = (figure(condition, class), ExpectedLimit::from(condition));
+        let verdict = match (figure, condition.limit.0) {
+            (None, _) => BoundVerdict::NotMeasured,
+            // The longest operation has no interval: what was measured decides.
+            (Some(longest), Measure::Max(limit)) if longest.value > limit.as_micros_f64() => {
+                BoundVerdict::Broken
+            }
+            (Some(_), Measure::Max(_)) => BoundVerdict::Kept,
+            (Some(figure), _) => served(limit.verdict(figure), class),
+        };
+        let undecided = figure.filter(|_| verdict == BoundVerdict::Undecided);
+        Self {
+            point,
+            class,
+            verdict,
+            figure,
+            times: undecided.and_then(|figure| limit.times_to_decide(figure)),
+        }
+    }
+}
+
+/// The figure that a condition is about, in the unit of its limit.
+fn figure(condition: &Expectation, class: &ClassSummary) -> Option<Estimate> {
+    let figure = match condition.limit.0 {
+        Measure::Rate(_) if condition.of == ExpectedOf::Throughput => {
+            return Some(class.rate().scaled(f64::from(class.io_bytes) / 1e6));
+        }
+        Measure::Rate(_) => return Some(class.rate()),
+        Measure::Mean(_) => LatencyFigure::Mean,
+        Measure::Max(_) => LatencyFigure::Max,
+        Measure::Quantile(quantile, _) => {
+            let known = [
+                (0.5, LatencyFigure::P50),
+                (0.99, LatencyFigure::P99),
+                (0.999, LatencyFigure::P999),
+            ];
+            let same = |q: f64| (q - quantile).abs() < 1e-9;
+            known.into_iter().find(|(q, _)| same(*q))?.1
+        }
+    };
+    class.time(figure)
+}
+
+/// No response time keeps anything at a rate that is not served, or where operations failed.
+fn served(found: BoundVerdict, class: &ClassSummary) -> BoundVerdict {
+    let is_known = class.met != Some(RateMet::Undecided);
+    match found {
+        _ if class.met == Some(RateMet::No) => BoundVerdict::Broken,
+        BoundVerdict::Kept if !is_known || !class.failed.is_empty() || class.unserved > 0 => {
+            BoundVerdict::Undecided
+        }
+        found => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expect::conclusion::{figure, more};
+    use rigel_analyse::examples::sessions;
+    use rigel_model::Coordinates;
+
+    fn answers(evidence: RunEvidence, expected: &[&str]) -> Vec<(BoundVerdict, String, String)> {
+        let expected = expected.iter().map(|one| one.parse().unwrap());
+        let found = expected_by(evidence, &expected.collect::<Vec<_>>());
+        let lines = found.lines.iter();
+        lines
+            .map(|line| (line.outcome, figure(line), more(line)))
+            .collect()
+    }
+
+    #[test]
+    fn what_a_run_does_not_have_is_not_measured_and_a_stall_not_excluded_within_seconds() {
+        let mut record = sessions(Ratio::ZERO);
+        record.coordinates = Coordinates::at_depth(4);
+        let evidence = RunEvidence {
+            records: std::slice::from_ref(&record),
+            ..RunEvidence::default()
+        };
+        let found = answers(
+            evidence,
+            &[
+                "iops>=1@depth:8",
+                "p95<1s@depth:4",
+                "no stall>1h",
+                "no stall>1us",
+            ],
+        );
+        let outcomes: Vec<BoundVerdict> = found.iter().map(|line| line.0).collect();
+        let (unknown, open) = (BoundVerdict::NotMeasured, BoundVerdict::Undecided);
+        assert_eq!(
+            outcomes,
+            [unknown, unknown, open, BoundVerdict::Broken],
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_figure_of_another_tool_without_interval_decides_nothing() {
+        let mut point = rigel_analyse::summarise(&sessions(Ratio::ZERO));
+        point.coordinates = Coordinates::at_depth(4);
+        for class in &mut point.classes {
+            class.confidence = None;
+            class.reported = Some(rigel_analyse::ReportedFigures {
+                bytes_per_s: None,
+                latency: rigel_analyse::LatencySummary::default(),
+            });
+        }
+        let evidence = RunEvidence {
+            imported: vec![point],
+            ..RunEvidence::default()
+        };
+        let found = answers(evidence, &["iops>=1"]);
+        assert_eq!(
+            (found[0].0, found[0].2.as_str()),
+            (BoundVerdict::Undecided, "no interval")
+        );
+    }
+
+    #[test]
+    fn a_maximum_of_all_loads_decides_about_a_rate_without_a_load() {
+        let evidence = RunEvidence {
+            max_iops: Some(Figure::of_estimate(
+                Estimate {
+                    value: 1000.0,
+                    interval: Some(rigel_analyse::Limits {
+                        low: 990.0,
+                        high: Some(1010.0),
+                    }),
+                },
+                30.0,
+            )),
+            ..RunEvidence::default()
+        };
+        let found = answers(evidence, &["iops>=900", "iops>=1000", "iops>=1100"]);
+        let outcomes: Vec<BoundVerdict> = found.iter().map(|line| line.0).collect();
+        let expected = [
+            BoundVerdict::Kept,
+            BoundVerdict::Undecided,
+            BoundVerdict::Broken,
+        ];
+        assert_eq!(outcomes, expected, "{found:?}");
+    }
+}

@@ -1,0 +1,193 @@
+//! What is expected of a run, as options of every verb that can be asked, and the forms in which the answers
+//! are told.
+
+use super::output;
+use clap::{Args, ValueEnum};
+use rigel_model::{Bytes, Error, Expectation, failed, files, usage};
+use rigel_verbs::Evaluated;
+use rigel_verbs::expect::{CiSystem, Expected, Profile, ProfileUsed};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Most expectations of one run: each has its part of the error.
+const LINES_MAX: usize = 100;
+
+/// What is expected of a run whose verb measures something else.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct ExpectedArgs {
+    /// Also decide whether this is kept, as rigel expect does: 'p99<2ms@3000/s', or a profile; may be
+    /// repeated
+    #[arg(long, value_name = "CONDITION")]
+    expect: Vec<String>,
+}
+
+impl ExpectedArgs {
+    /// The expectations, with those of profiles.
+    pub(super) fn expectations(&self) -> Result<Vec<Expectation>, Error> {
+        let mut asked = ExpectationsAsked::default();
+        for text in &self.expect {
+            if !asked.include(text)? {
+                return Err(neither(text, "a known profile"));
+            }
+        }
+        check_list(&asked.expectations)?;
+        Ok(asked.expectations)
+    }
+
+    /// The same for a run that may be resumed, and then has those that it was begun with.
+    pub(super) fn expectations_of_new(&self, is_resumed: bool) -> Result<Vec<Expectation>, Error> {
+        match self.expect.first() {
+            Some(first) if is_resumed => Err(resumed(first)),
+            _ => self.expectations(),
+        }
+    }
+}
+
+/// In which forms the answers are told besides the report.
+#[derive(Debug, Args)]
+pub(super) struct AnswerArgs {
+    /// Also write the answers to this file, as JUnit XML for build servers
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Also add the answers to this file, a line each, the worst first; Kubernetes shows those in
+    /// /dev/termination-log
+    #[arg(long, value_name = "FILE")]
+    message: Option<PathBuf>,
+    /// Also print what is not met as annotations of this CI system
+    #[arg(long, value_name = "SYSTEM", value_enum)]
+    annotations: Option<AnnotatedBy>,
+}
+
+/// A CI system that shows annotations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AnnotatedBy {
+    /// GitHub Actions
+    Github,
+    /// Azure Pipelines
+    Azure,
+}
+
+impl AnnotatedBy {
+    fn system(self) -> CiSystem {
+        match self {
+            Self::Github => CiSystem::Github,
+            Self::Azure => CiSystem::Azure,
+        }
+    }
+}
+
+/// Refuses what is expected of a resumed run.
+pub(super) fn resumed(expected: &str) -> Error {
+    usage!(
+        "'{expected}' is given with --resume",
+        "a resumed run has its own expectations: leave them out, or start another run"
+    )
+}
+
+/// Refuses what is neither an expectation nor what else it could be.
+pub(super) fn neither(text: &str, nor: &str) -> Error {
+    let nearest = Profile::nearest(text).map_or_else(String::new, |name| {
+        format!("the nearest profile is {name}; ")
+    });
+    usage!(
+        "'{text}' is neither an expectation, nor {nor}",
+        "{nearest}rigel expect list shows all profiles"
+    )
+}
+
+/// Refuses a list that is too long, or that says something twice.
+pub(super) fn check_list(expectations: &[Expectation]) -> Result<(), Error> {
+    if expectations.len() > LINES_MAX {
+        return Err(usage!(
+            "{count} expectations are too many for one run",
+            "give at most {LINES_MAX}",
+            count = expectations.len()
+        ));
+    }
+    for (at, one) in expectations.iter().enumerate() {
+        if expectations[..at].contains(one) {
+            return Err(usage!(
+                "'{one}' is given twice",
+                "give every expectation once"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The answers could not be written to a file.
+fn unwritten(file: &Path, error: &io::Error) -> Error {
+    failed!(
+        "cannot write '{file}': {error}",
+        "the journal is complete: rigel report RUN --json has the same answers",
+        file = file.display()
+    )
+}
+
+/// What is expected by arguments of a command line.
+#[derive(Debug, Default)]
+pub(super) struct ExpectationsAsked {
+    pub(super) expectations: Vec<Expectation>,
+    pub(super) profiles: Vec<ProfileUsed>,
+    /// Size of an I/O by a profile, and that profile's name.
+    pub(super) size: Option<(Bytes, String)>,
+}
+
+impl ExpectationsAsked {
+    /// Adds what an argument expects; false if it is neither an expectation nor a profile.
+    pub(super) fn include(&mut self, argument: &str) -> Result<bool, Error> {
+        if Expectation::is_meant(argument) {
+            self.expectations.push(argument.parse()?);
+        } else if let Some(expected) = Profile::named(argument)? {
+            self.add(expected)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Adds what a profile expects.
+    fn add(&mut self, expected: Expected) -> Result<(), Error> {
+        let name = &expected.from.name;
+        match (&self.size, expected.size) {
+            (Some((size, other)), Some(its)) if *size != its => {
+                return Err(usage!(
+                    "'{name}' is about I/Os of {its}, and '{other}' about {size}",
+                    "ask for each in a run of its own"
+                ));
+            }
+            (None, Some(its)) => self.size = Some((its, name.clone())),
+            _ => {}
+        }
+        self.expectations.extend(expected.expectations);
+        self.profiles.push(expected.from);
+        Ok(())
+    }
+}
+
+impl AnswerArgs {
+    /// True if any form is asked for.
+    pub(super) fn is_any(&self) -> bool {
+        self.annotations.is_some() || self.junit.is_some() || self.message.is_some()
+    }
+
+    /// Tells the answers of a run in the forms that are asked for besides the report.
+    pub(super) fn tell(&self, measured: &Evaluated) -> Result<(), Error> {
+        let Some(found) = measured.answers() else {
+            return Ok(());
+        };
+        let target = &measured.run.header.facts.name;
+        if let Some(system) = self.annotations {
+            output::result(&found.annotations(system.system()));
+        }
+        if let Some(file) = &self.junit {
+            let xml = found.junit(target);
+            files::replace(file, xml.as_bytes()).map_err(|error| unwritten(file, &error))?;
+        }
+        if let Some(file) = &self.message {
+            let lines = found.message();
+            files::append(file, lines.as_bytes()).map_err(|error| unwritten(file, &error))?;
+        }
+        Ok(())
+    }
+}
