@@ -182,6 +182,44 @@ fn after_burst_credit_the_result_is_the_rate_that_is_sustained() {
 }
 
 #[test]
+fn a_token_bucket_is_measured_and_none_invented() {
+    let bucket = |target: &str, seed| {
+        let place = Place::new("unseen-bucket");
+        let report = calibrated_by(&place, target, seed);
+        report["calibration"]["bucket"].clone()
+    };
+    for seed in 1..=4 {
+        for (target, rate, burst) in [
+            ("sim:16,1ms,limit=2000/s+6000", 2000.0, Some(6000.0)),
+            ("sim:64,500us,limit=3000/s+9000", 3000.0, Some(9000.0)),
+            ("sim:16,1ms,limit=2000/s+60000", 2000.0, None),
+        ] {
+            let found = bucket(target, seed);
+            let is_near = |figure: &str, truth: f64| {
+                let value = found[figure]["value"].as_f64();
+                value.is_some_and(|value| (value / truth - 1.0).abs() < 0.02)
+            };
+            let is_rate = is_near("sustained_per_s", rate) && is_near("refill_per_s", rate);
+            // Half a minute of pause is more than a run has: at least so much is known.
+            let is_burst = match burst {
+                Some(burst) => is_near("burst", burst),
+                None => found["burst"]["interval"]["high"].is_null(),
+            };
+            assert!(is_rate && is_burst, "{target}, {seed}: {found}");
+        }
+        for target in [
+            "sim:16,1ms",
+            "sim:16,1ms,limit=2000/s",
+            "sim:4,4ms,stall=1s/10s",
+            "sim:4,4ms,slow=50ms@1%",
+        ] {
+            let found = bucket(target, seed);
+            assert!(found.is_null(), "{target}, {seed}: {found}");
+        }
+    }
+}
+
+#[test]
 fn a_soak_names_the_credit_that_ran_out_and_the_time_that_was_not_measured() {
     let place = Place::new("unseen-soak-credit");
     let target = "sim:64,500us,limit=3000/s+300000";

@@ -96,6 +96,16 @@ pub enum Coordinates {
         /// True if the part was read a moment before; false if another part was.
         just_read: bool,
     },
+    /// Random reads at the knee after a pause, once burst credit was used up.
+    Refill {
+        /// Outstanding I/Os.
+        depth: u32,
+        /// Length of the pause in milliseconds; 0 while credit is used up before the first.
+        pause_ms: u32,
+        /// Number of such reads without a pause, from 0.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        drain: u32,
+    },
     /// Writes of the whole volume, before writes are measured.
     Precondition {
         /// Number of the pass: 1 is sequential, 2 in random order.
@@ -253,6 +263,8 @@ pub enum Step {
     Closing,
     /// Reads of a part, to find a cache that holds all of the volume.
     Reread,
+    /// Reads after a pause, to find what comes back of burst credit.
+    Refill,
     /// Writes before writes are measured.
     Precondition,
     /// One layer between storage and a row.
@@ -298,6 +310,7 @@ impl Coordinates {
             Self::Again { .. } => Step::Again,
             Self::ClosingDepth { .. } | Self::ClosingWrite { .. } => Step::Closing,
             Self::Reread { .. } => Step::Reread,
+            Self::Refill { .. } => Step::Refill,
             Self::Precondition { .. } => Step::Precondition,
             Self::Layer { .. } => Step::Layer,
             Self::Round { .. } => Step::Round,
@@ -316,6 +329,7 @@ impl Coordinates {
             | Self::Write { depth }
             | Self::Again { depth }
             | Self::ClosingDepth { depth }
+            | Self::Refill { depth, .. }
             | Self::ClosingWrite { depth }
             | Self::Arm { depth, .. }
             | Self::Hosts { depth, .. } => depth,
@@ -332,6 +346,15 @@ impl Coordinates {
             Self::Log { writers, .. } => writers,
             // Each of its streams has a limit of its own.
             Self::Multiple { .. } => 0,
+        }
+    }
+
+    /// The pause before reads that show what came back of burst credit.
+    pub fn pause(self) -> Option<Nanos> {
+        if let Self::Refill { pause_ms, .. } = self {
+            Some(Nanos::from_millis(pause_ms.into()))
+        } else {
+            None
         }
     }
 
@@ -449,6 +472,10 @@ impl Coordinates {
                 "reread:{pair}:{}",
                 if *just_read { "again" } else { "other" }
             ),
+            Self::Refill {
+                pause_ms: 0, drain, ..
+            } => format!("drain:{drain}"),
+            Self::Refill { pause_ms, .. } => format!("refill:{pause_ms}"),
             Self::Precondition { pass } => format!("precondition:{pass}"),
             Self::Layer {
                 layer,
@@ -610,6 +637,11 @@ impl std::fmt::Display for Coordinates {
                     "not just read"
                 };
                 write!(f, "re-read {pair}, a part {which}")
+            }
+            Self::Refill { pause_ms: 0, .. } => write!(f, "without a pause"),
+            Self::Refill { pause_ms, .. } => {
+                let pause = Nanos::from_millis(pause_ms.into());
+                write!(f, "after a pause of {pause}")
             }
             Self::Precondition { pass: 1 } => write!(f, "preconditioning, sequential writes"),
             Self::Precondition { .. } => write!(f, "preconditioning, random writes"),

@@ -66,7 +66,7 @@ pub fn document(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Document 
         conclusion: comparison.conclusion(),
         headlines: figures(comparison),
         trust: Some(trust(&comparison.findings())),
-        next_run: String::new(),
+        standing: Vec::new(),
         next: Vec::new(),
         sections: sections(runs, comparison),
     }

@@ -35,8 +35,9 @@ pub struct Document {
     pub headlines: Vec<Headline>,
     /// How far they can be trusted, and why; `None` if nothing was judged.
     pub trust: Option<RunTrust>,
-    /// What earlier runs say of the next one, in a sentence; empty if nothing.
-    pub next_run: String,
+    /// Where they stand beside known kinds of storage, and what earlier runs say of the next one: a sentence
+    /// each.
+    pub standing: Vec<String>,
     /// Commands that are useful next, each with its purpose; `RUN` stands for this run.
     pub next: Vec<String>,
     /// The sections below, in this order.

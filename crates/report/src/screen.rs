@@ -170,8 +170,8 @@ fn ending(document: &Document) -> String {
     };
     let mut text = format!("\n{}\n", shortened(&trust.sentence(), WIDTH));
     let mut next_max = NEXT_MAX;
-    if !document.next_run.is_empty() {
-        let _ = writeln!(text, "{}", shortened(&document.next_run, WIDTH));
+    for sentence in &document.standing {
+        let _ = writeln!(text, "{}", shortened(sentence, WIDTH));
         next_max -= 1;
     }
     let hints = trust
@@ -285,7 +285,7 @@ mod tests {
                 6
             ],
             trust: Some(RunTrust::of(findings.iter(), &[])),
-            next_run: "By 8 runs like this one, it has as much. ".repeat(3),
+            standing: vec!["By 8 runs like this one, it has as much. ".repeat(3)],
             ..Document::default()
         }
     }
@@ -346,7 +346,7 @@ mod tests {
     fn without_doubts_the_next_command_follows() {
         let document = Document {
             trust: Some(RunTrust::default()),
-            next_run: "By 8 runs, as much.".into(),
+            standing: vec!["By 8 runs, as much.".into()],
             next: vec!["rigel report RUN".into()],
             ..Document::default()
         };

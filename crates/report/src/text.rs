@@ -46,8 +46,8 @@ pub fn render(document: &Document, extent: Extent) -> String {
         text.push('\n');
         text += &wrapped("", &trust.sentence(), 0, WIDTH);
     }
-    if !document.next_run.is_empty() {
-        text += &wrapped("", &document.next_run, 0, WIDTH);
+    for sentence in &document.standing {
+        text += &wrapped("", sentence, 0, WIDTH);
     }
     for section in &document.sections {
         text += &self::section(section);

@@ -6,6 +6,7 @@ use crate::subject::subject;
 use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::quantity::capital;
 use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange, StallEvent};
@@ -16,6 +17,7 @@ use rigel_report::frame::frame;
 use rigel_report::parts;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// A run with its results.
@@ -110,7 +112,11 @@ impl Evaluated {
 
     /// The answer in a sentence or two.
     pub fn conclusion(&self) -> Conclusion {
-        let own = self.results.conclusion(&self.run.header);
+        let mut own = self.results.conclusion(&self.run.header);
+        let mut findings = self.findings();
+        if let Some(modes) = findings.find(|finding| finding.is(FindingName::Modes)) {
+            let _ = write!(own.sentence, " {}.", capital(&modes.what));
+        }
         let Some(expected) = &self.expected else {
             return own.under(&self.trust());
         };
@@ -158,7 +164,7 @@ impl Evaluated {
         let findings = parts::findings(&trust);
         let frame = Document {
             next: self.verb.next_commands(),
-            next_run: self.next_run.map(parts::next_run).unwrap_or_default(),
+            standing: self.next_run.into_iter().map(parts::next_run).collect(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };
         let mut document = self.results.document(&self.run, findings, frame);

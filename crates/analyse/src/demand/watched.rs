@@ -11,11 +11,12 @@ use super::watched_types::{
     BusiestInterval, OwnCost, StreamPoint, WatchResult, WatchedPoint, WatchedSource, WatchedStream,
 };
 use crate::figures::latency::LatencySummary;
+use crate::figures::modes::ModesReader;
 use crate::figures::quantity::{counted, lasting, listed, percent};
 use crate::series::soak::SoakResult;
 use rigel_model::record::imported::{Counted, ImportedSeries};
 use rigel_model::record::{DiskInterval, Latencies, WatchedInterval};
-use rigel_model::{Bytes, Finding, FindingName, Moment, Nanos};
+use rigel_model::{Bytes, DemandKind, Finding, FindingName, Moment, Nanos};
 use std::collections::BTreeMap;
 use std::ops::Add;
 
@@ -28,6 +29,8 @@ struct SourceSums {
     name: String,
     by: &'static str,
     streams: Vec<SeenStream>,
+    /// The times of single-block reads in the disk.
+    modes: ModesReader,
     points: Vec<WatchedPoint>,
     seconds: f64,
     gaps: usize,
@@ -172,6 +175,11 @@ impl WatchReader {
         };
         let mut findings = findings(&own, self.missing_seconds, request);
         findings.extend(short_intervals(&self.sources, request.every));
+        let modes = |source: &SourceSums| {
+            let what = format!("random reads in {}", source.name);
+            source.modes.finding(&what)
+        };
+        findings.extend(self.sources.iter().filter_map(modes));
         findings.extend(course.iter().flat_map(|course| course.findings.clone()));
         let sources: Vec<WatchedSource> = self
             .sources
@@ -223,6 +231,11 @@ impl SourceSums {
                 p99_us: p99.map(|times| times.p99_us),
             };
             self.streams[index].add(one);
+            if let Some(device) = one.device.as_ref()
+                && one.kind == Some(DemandKind::RandomReads)
+            {
+                self.modes.add(&device.histogram);
+            }
         }
         self.points.push(WatchedPoint {
             begin,

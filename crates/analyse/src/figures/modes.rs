@@ -7,6 +7,7 @@
 use super::quantile::error_of_share;
 use super::quantity::{listed, time};
 use rigel_model::record::Histogram;
+use rigel_model::{Finding, FindingName};
 use rigel_stats::mean::{Interval, Level};
 use serde::Serialize;
 
@@ -178,6 +179,55 @@ pub fn of_windows(windows: &[&Histogram], level: Level) -> Vec<Mode> {
     with_intervals.collect::<Option<_>>().unwrap_or_default()
 }
 
+/// Names the modes of times that were measured in these windows, if there are several; `what` ended so.
+pub fn finding(what: &str, windows: &[&Histogram], level: Level) -> Option<Finding> {
+    let modes = of_windows(windows, level);
+    (modes.len() > 1).then(|| {
+        let (count, words) = (modes.len(), in_words(&modes));
+        Finding::note(
+            FindingName::Modes,
+            format!("{what} ended in {count} different ways: {words}"),
+        )
+    })
+}
+
+/// The times of a series that may last for weeks, in windows of equal numbers of its parts.
+#[derive(Debug, Clone, Default)]
+pub struct ModesReader {
+    windows: Vec<Histogram>,
+    /// Parts in a window, as a power of two.
+    doublings: u32,
+    /// Parts so far.
+    parts: u64,
+}
+
+impl ModesReader {
+    /// Most windows: then every two are joined.
+    const WINDOWS_MOST: usize = 128;
+
+    /// Adds the next part of the series.
+    pub fn add(&mut self, times: &Histogram) {
+        let is_new = self.parts.is_multiple_of(1 << self.doublings);
+        self.parts += 1;
+        if !is_new && let Some(last) = self.windows.last_mut() {
+            last.merge(times);
+            return;
+        }
+        if self.windows.len() == Self::WINDOWS_MOST {
+            let pairs = self.windows.chunks(2);
+            self.windows = pairs.map(|pair| pair.iter().collect()).collect();
+            self.doublings += 1;
+        }
+        self.windows.push(times.clone());
+    }
+
+    /// Names the modes, if there are several; `what` ended so.
+    pub fn finding(&self, what: &str) -> Option<Finding> {
+        let windows: Vec<&Histogram> = self.windows.iter().collect();
+        finding(what, &windows, Level::ONE_LOOK)
+    }
+}
+
 /// The buckets, with an empty one wherever one does not begin where the one before ends.
 fn without_gaps(buckets: &[CountedRange]) -> Vec<CountedRange> {
     let mut filled: Vec<CountedRange> = Vec::with_capacity(buckets.len());
@@ -320,6 +370,31 @@ mod tests {
             }
             assert!((182..=199).contains(&held), "{truth}: {held} of 200");
         }
+    }
+
+    #[test]
+    fn a_series_of_any_length_is_kept_in_few_windows_and_nothing_of_it_lost() {
+        let mut rng = Rng::new(11, 0);
+        let mut reader = ModesReader::default();
+        for parts in 1..=1000u64 {
+            let mut times = Histogram::default();
+            times.record(if rng.unit() < 0.3 { 2_000_000 } else { 20_000 });
+            reader.add(&times);
+            let kept: u64 = reader.windows.iter().map(Histogram::count).sum();
+            assert_eq!(kept, parts);
+            assert!(reader.windows.len() <= ModesReader::WINDOWS_MOST);
+            let whole = reader
+                .windows
+                .split_last()
+                .map_or(&[][..], |(_, whole)| whole);
+            assert!(whole.iter().all(|one| one.count() == 1 << reader.doublings));
+        }
+        let found = reader.finding("reads of vda").unwrap().what;
+        assert!(
+            found.starts_with("reads of vda ended in 2 different ways: 7"),
+            "{found}"
+        );
+        assert_eq!(ModesReader::default().finding("nothing"), None);
     }
 
     #[test]

@@ -4,9 +4,9 @@
 //! Under a deeper queue the times are those of the queue as well, and tell less of the storage.
 
 use crate::figures::confidence::{level_of, whole_windows};
-use crate::figures::modes::{in_words, of_windows};
+use crate::figures::modes;
 use rigel_model::record::{Histogram, PointRecord};
-use rigel_model::{Finding, FindingName, Load};
+use rigel_model::{Finding, Load};
 
 /// Says which modes the times have, if there are several, of one kind of operation, one at a time.
 pub(super) fn modes(record: &PointRecord) -> Option<Finding> {
@@ -23,17 +23,6 @@ pub(super) fn modes(record: &PointRecord) -> Option<Finding> {
         .iter()
         .map(|window| &window.response.histogram)
         .collect();
-    let modes = of_windows(&times, level_of(record));
-    (modes.len() > 1).then(|| {
-        Finding::note(
-            FindingName::Modes,
-            format!(
-                "{} I/O at {} ended in {} different ways: {}",
-                stream.name,
-                record.coordinates,
-                modes.len(),
-                in_words(&modes)
-            ),
-        )
-    })
+    let what = format!("{} I/O at {}", stream.name, record.coordinates);
+    modes::finding(&what, &times, level_of(record))
 }

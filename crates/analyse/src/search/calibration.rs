@@ -5,6 +5,8 @@
 //! one point or of several named ones; nothing is interpolated.
 
 use super::at_load::{AtLoad, AtRate};
+use super::bucket::TokenBucket;
+use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
@@ -13,7 +15,10 @@ use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
 use rigel_model::record::PointRecord;
-use rigel_model::{Bound, Coordinates, Finding, FindingName, LifeCycle, Provisioned, Ratio, Step};
+use rigel_model::{
+    Bound, Coordinates, Finding, FindingName, LifeCycle, Nanos, Provisioned, Ratio, Step,
+    TrustCause, Weight,
+};
 use rigel_stats::knee::Plateau;
 use rigel_stats::mean::{Interval, Limits};
 use serde::Serialize;
@@ -75,6 +80,9 @@ pub struct Calibration {
     /// while it has credit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_credit: Option<Estimate>,
+    /// The token bucket that lends it, as far as pauses show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<TokenBucket>,
     /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
     pub large: Option<AtLoad>,
     /// Large random reads at depth 1: shows what depth 1 costs.
@@ -104,6 +112,9 @@ pub struct Calibration {
     pub unseen_interval_s: Option<f64>,
     /// Whether a cache served the reads.
     pub cache: CacheTest,
+    /// Which known kind of storage it is like; `None` if that is not asked of a model, or not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<ClassStanding>,
     /// What was delivered of what the volume was sold with, if the user said that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered: Option<Delivered>,
@@ -131,6 +142,20 @@ pub struct Delivered {
 }
 
 impl Calibration {
+    /// Where it stands beside the known kinds of storage; `None` if one of its figures is unknown, or a cache
+    /// may have answered.
+    pub fn class_standing(&self) -> Option<ClassStanding> {
+        let is_of_a_cache =
+            |one: &Finding| one.cause() == TrustCause::Cache && one.weight() != Weight::Aside;
+        let figures = [
+            self.low_load?.p50_us.value,
+            self.maximum?.iops.value,
+            self.large?.mb_per_s.value,
+        ];
+        let is_known = figures.iter().all(|figure| *figure > 0.0);
+        (is_known && !self.findings.iter().any(is_of_a_cache)).then(|| standing_of(figures))
+    }
+
     /// What was delivered of `provisioned`.
     pub fn delivered_of(&self, provisioned: Provisioned) -> Delivered {
         let of_iops = |figure: Estimate| Some(figure.scaled(1.0 / provisioned.iops? as f64));
@@ -172,8 +197,6 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
     let curve = curve_shape(of(Step::Depth), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
-    let logs = points.iter().filter_map(LogWrites::of);
-    let (log_files, log_writes) = logs.partition(|log| log.life_cycle.is_some());
     let cache = CacheTest::of(records, &points);
     let low_load = at_load(shallow(Step::Depth));
     let closing = ClosingFigures::of(&points);
@@ -181,9 +204,10 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         Some(knee) => at_load(depth(knee.load)).map(|at_load| at_plateau(at_load, &knee.plateau)),
         None => at_load(greatest(Step::Depth)),
     };
-    let missed = searched
-        .zip(closing.knee)
-        .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
+    let is_missed = |(searched, closing): &(AtLoad, AtLoad)| {
+        differ(searched.iops, closing.iops, precision.get())
+    };
+    let missed = searched.zip(closing.knee).filter(is_missed);
     let maximum = searched.map(|searched| match (closing.knee, curve.knee) {
         (Some(closing), _) if missed.is_some() => disagreeing(searched, closing),
         (Some(closing), Some(knee)) => {
@@ -192,26 +216,30 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         _ => searched,
     });
     let writes = at_load(greatest(Step::Write));
-    let missed_writes = writes
-        .zip(closing.writes)
-        .filter(|(searched, closing)| differ(searched.iops, closing.iops, precision.get()));
+    let missed_writes = writes.zip(closing.writes).filter(is_missed);
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
     findings.extend(variation.and_then(run_checks::varied));
-    findings.extend(missed.map(|(searched, closing)| closing_differs("reads", searched, closing)));
-    findings.extend(
-        missed_writes.map(|(searched, closing)| closing_differs("writes", searched, closing)),
-    );
+    let differs = |what| move |(searched, closing)| closing_differs(what, searched, closing);
+    findings.extend(missed.map(differs("reads")));
+    findings.extend(missed_writes.map(differs("writes")));
     findings.extend(low_load.and_then(run_checks::tail));
     let is_credit = ran_out(&findings) && !others_used(&points, Step::Closing);
-    let lasting = left_without_credit(records, bound).or(closing.knee);
-    let lasting = lasting.filter(|_| is_credit);
+    let closed = left_without_credit(records, bound).or(closing.knee);
+    let lasting = closed.filter(|_| is_credit);
+    let bucket = TokenBucket::of(records);
+    let (lasting, searched) = match bucket {
+        None => (lasting, searched),
+        // After pauses nobody needs to guess what lasts.
+        Some(bucket) => {
+            findings.retain(|finding| !finding.is(FindingName::BurstCredit));
+            findings.insert(0, bucket.warning());
+            (drained(&points, bucket), at_load(greatest(Step::Depth)))
+        }
+    };
     // Rates above what lasts were served on credit.
     let lasts = lasting.map_or(f64::INFINITY, |lasting| lasting.iops.greatest());
     let sustained = sustained_below(&points, lasts);
-    let is_faster =
-        |(lasting, searched): &(AtLoad, AtLoad)| searched.iops.least() > lasting.iops.greatest();
-    let on_credit = lasting.zip(searched).filter(is_faster);
-    let on_credit = on_credit.map(|(_, searched)| searched.iops);
+    let on_credit = lasting.zip(searched).and_then(certainly_faster);
     let maximum = lasting.or(maximum).map(AtLoad::with_least_error);
     let sustained = sustained.at_most(maximum, &curve);
     findings.extend(sustained.warnings());
@@ -220,8 +248,6 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         knee: curve.knee.filter(|_| on_credit.is_none()),
         ..curve
     };
-    let mut rates: Vec<AtRate> = points.iter().filter_map(AtRate::of).collect();
-    rates.sort_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s));
     let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at_load(depth(knee.load))));
     Calibration {
         bound: bound.to_string(),
@@ -230,7 +256,9 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         at_knee: at_knee
             .map(|at_load| maximum.map_or(at_load, |maximum| at_load.with_rate(maximum.iops))),
         maximum,
+        bucket,
         on_credit,
+        standing: None,
         delivered: None,
         large: at_load(greatest(Step::Large)),
         large_low_load: at_load(shallow(Step::Large)),
@@ -238,17 +266,45 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         sustained,
         write_low_load: at_load(shallow(Step::Write)),
         writes: missed_writes.map(|(_, closing)| closing).or(writes),
-        log_writes,
-        log_files,
+        log_writes: logs(&points, false),
+        log_files: logs(&points, true),
         curve,
         closing,
         variation,
         unseen_interval_s: unseen_interval(&points),
         cache,
         findings,
-        rates,
+        rates: rates(&points),
         points,
     }
+}
+
+/// What was done on credit, if it is certainly more than what lasts.
+fn certainly_faster((lasting, searched): (AtLoad, AtLoad)) -> Option<Estimate> {
+    let is_faster = searched.iops.least() > lasting.iops.greatest();
+    is_faster.then_some(searched.iops)
+}
+
+/// The offered rates, ascending.
+fn rates(points: &[PointSummary]) -> Vec<AtRate> {
+    let mut rates: Vec<AtRate> = points.iter().filter_map(AtRate::of).collect();
+    rates.sort_by(|one, other| one.offered_per_s.total_cmp(&other.offered_per_s));
+    rates
+}
+
+/// Durable appends: to files of their own, or overwriting blocks of the volume.
+fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
+    let logs = points.iter().filter_map(LogWrites::of);
+    logs.filter(|log| log.life_cycle.is_some() == of_own_files)
+        .collect()
+}
+
+/// The last reads without credit and without a pause before them, at the rate that lasts.
+fn drained(points: &[PointSummary], bucket: TokenBucket) -> Option<AtLoad> {
+    let without_pause = |point: &&PointSummary| point.coordinates.pause() == Some(Nanos(0));
+    let point = points.iter().rfind(without_pause)?;
+    let at_load = AtLoad::of(point, point.classes.first()?)?;
+    Some(at_load.with_rate(bucket.sustained_per_s))
 }
 
 /// The closing measurement without its beginning on burst credit. The search ran on credit in part; the

@@ -5,9 +5,11 @@
 
 pub mod at_load;
 pub mod bracket;
+pub mod bucket;
 pub mod calibration;
 pub mod crossing;
 pub mod kernel_witness;
+pub mod reference;
 pub mod reread;
 pub mod run_checks;
 pub mod shape;

@@ -539,7 +539,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     };
     let is_preparation = |record: &PointRecord| {
         let step = record.coordinates.step();
-        matches!(step, Step::Reread | Step::Precondition)
+        matches!(step, Step::Reread | Step::Refill | Step::Precondition)
     };
     let of_step = |(index, record): (usize, &PointRecord)| {
         let step = step_within(record).filter(|_| !is_preparation(record))?;

@@ -9,10 +9,11 @@ use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, pauses, round};
 use super::types::{Predictability, PredictabilityTerms};
+use crate::figures::modes::ModesReader;
 use crate::ranks::{SoakHosts, SoakHostsReader};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
-use rigel_model::record::{PointRecord, RankGroup, RankLines, RankRecord};
+use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord};
 use rigel_model::{Finding, Load, Objective};
 
 /// A series of rounds with its analysis.
@@ -44,6 +45,15 @@ impl SoakResult {
     }
 }
 
+/// The times of a round whose operations are of one kind: reads and writes are two modes anyway.
+fn of_one_kind(record: &PointRecord) -> Option<Histogram> {
+    let [stream] = record.streams.as_slice() else {
+        return None;
+    };
+    let kinds = stream.kinds.iter().filter(|kind| kind.done() > 0);
+    (kinds.count() == 1).then(|| stream.total().response.histogram)
+}
+
 /// The rounds of a soak so far.
 #[derive(Debug, Clone, Default)]
 pub struct SoakReader {
@@ -51,6 +61,7 @@ pub struct SoakReader {
     rounds: Vec<Round>,
     causes: Causes,
     credit: CreditReader,
+    modes: ModesReader,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
 }
@@ -68,6 +79,9 @@ impl SoakReader {
     pub fn add(&mut self, record: &PointRecord) {
         if let Some(round) = round(record, &self.objectives) {
             self.causes.add(&round, record);
+            if let Some(times) = of_one_kind(record) {
+                self.modes.add(&times);
+            }
             if let Some(rate) = round.counted_rate() {
                 self.credit.add(record, rate);
             }
@@ -98,6 +112,7 @@ impl SoakReader {
             .into_iter()
             .chain(self.causes.findings())
             .chain(self.credit.finding())
+            .chain(self.modes.finding("I/O of all rounds"))
             .chain(pauses(&self.rounds))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))
             .collect();

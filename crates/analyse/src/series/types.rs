@@ -190,6 +190,13 @@ pub struct Trend {
     pub factor: f64,
 }
 
+impl Trend {
+    /// True if the series lasts for a day at least: of a shorter one nobody knows what a day does.
+    pub fn lasts_a_day(&self) -> bool {
+        self.factor_per_day.ln().abs() <= self.factor.ln().abs()
+    }
+}
+
 /// The range that 95 % of the rounds lie in, relative to their median.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RangeOfRounds {

@@ -381,17 +381,19 @@ fn smallest(result: &Predictability, of: Quantity) -> f64 {
     around.map_or(counts, |(_, half)| half.max(counts))
 }
 
-/// `throughput falls by 2.0 % per day, 13 % in total.`
+/// `throughput falls by 2.0 % per day, 13 % in total.`; of a series of less than a day only the total.
 fn trending(trend: &Trend) -> String {
     let way = if trend.factor < 1.0 { "falls" } else { "rises" };
     let (a_day, whole) = (
         percent((trend.factor_per_day - 1.0).abs()),
         percent((trend.factor - 1.0).abs()),
     );
-    format!(
-        "{} {way} by {a_day} per day, {whole} in total.",
-        trend.of.name()
-    )
+    let name = trend.of.name();
+    if trend.lasts_a_day() {
+        format!("{name} {way} by {a_day} per day, {whole} in total.")
+    } else {
+        format!("{name} {way} by {whole} in total.")
+    }
 }
 
 /// Changes and trends that are too small for the verdict, as a sentence.

@@ -112,7 +112,12 @@ fn answer(document: &Document) -> String {
         "" => String::new(),
         text => format!("<p class=\"more\">{}</p>\n", escape::prose(text)),
     };
-    let more = paragraph(&document.next_run) + &paragraph(more);
+    let more = document
+        .standing
+        .iter()
+        .map(|text| paragraph(text))
+        .collect::<String>()
+        + &paragraph(more);
     format!(
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
          id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer\">{}</p>\n\

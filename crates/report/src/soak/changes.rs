@@ -49,11 +49,15 @@ pub(super) fn what_changed(result: &Predictability) -> Option<Section> {
     blocks.extend(result.trends.iter().map(|trend| {
         let fine = |value, interval| factor(value, interval, Unit::FineChange);
         let daily = fine(trend.factor_per_day, Some(trend.interval.into()));
+        let daily = if trend.lasts_a_day() {
+            format!(" {daily} per day ({}),", daily.range())
+        } else {
+            String::new()
+        };
+        let whole = fine(trend.factor, None);
         sentence(format!(
-            "{} {daily} per day ({}), {} over the series",
-            trend.of.name(),
-            daily.range(),
-            fine(trend.factor, None)
+            "{}{daily} {whole} over the series",
+            trend.of.name()
         ))
     }));
     let spreads = result.spread_changes.iter().take(LIST_MAX);

@@ -61,8 +61,13 @@ fn at_most(found: &Calibration) -> Option<String> {
         (None, _) => String::new(),
     };
     let before = found.on_credit.map_or_else(String::new, |iops| {
+        let or = if found.bucket.is_some() {
+            ""
+        } else {
+            " or other load began"
+        };
         format!(
-            ", and did {} before burst credit ran out or other load began",
+            ", and did {} before burst credit ran out{or}",
             count(iops.value)
         )
     });

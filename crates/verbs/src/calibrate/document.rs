@@ -1,6 +1,7 @@
 //! The report of a calibration.
 
 use super::request::CalibrateRequest;
+use rigel_analyse::search::reference::ClassStanding;
 use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -32,7 +33,9 @@ pub(super) fn document(
             )
         },
     );
+    let standing = calibration.standing.iter().map(ClassStanding::sentence);
     Document {
+        standing: standing.chain(frame.standing).collect(),
         about: about(
             &run.header,
             &sizes,
@@ -225,6 +228,7 @@ fn reach(calibration: &Calibration) -> Vec<String> {
     let lost = calibration
         .points
         .iter()
+        .filter(|point| point.step() != Step::Refill)
         .filter_map(|point| point.classes.first()?.lost.as_ref())
         .map(|lost| lost.phases)
         .sum();

@@ -1,5 +1,6 @@
 //! `rigel calibrate`: what a storage can do.
 
+mod bucket;
 mod conclusion;
 mod document;
 pub mod oracle_row;
@@ -19,7 +20,7 @@ use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Finding, FindingName, Mix, Pattern};
+use rigel_model::{Finding, FindingName, Mix, Pattern, Target};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 
@@ -39,6 +40,8 @@ impl CalibrateRequest {
         if let Some(finding) = incomplete(self, run) {
             calibration.findings.insert(0, finding);
         }
+        let is_model = matches!(run.header.target, Target::Sim(_) | Target::Null { .. });
+        calibration.standing = calibration.class_standing().filter(|_| !is_model);
         calibration.delivered = self.provisioned.map(|sold| calibration.delivered_of(sold));
         calibration
     }

@@ -8,6 +8,7 @@
 //! shows whether the storage changed. Where a cache is suspected, parts of the volume are read again
 //! then. Writes come last, and only if the user asked for them.
 
+use super::bucket;
 use super::precondition::{self, PASSES as PRECONDITIONING};
 use super::request::{CalibrateRequest, OwnLogs};
 use super::reread;
@@ -130,14 +131,24 @@ impl Plan for CalibrateRequest {
                 let fullest = ranks::fullest(self.ranks, done.points);
                 ranks::next_of_ladder(self.ranks, fullest, done.points)
             })
+            .or_else(|| bucket::next(self, done.points))
             .or_else(|| reread::next(self, done.points, usable))
             .or_else(|| done.next_write())?;
+        if let Coordinates::Refill { depth, .. } = coordinates {
+            // It is measured once, and from its first operation.
+            let stream = self.small_reads(Load::Closed { depth });
+            return Some(bucket::point(coordinates, stream, seed, done.points));
+        }
         let point = self.point(coordinates, usable, seed);
         Some(Visits::again(point, usable, done.points, seed))
     }
 
     /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
     fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
+        if let Coordinates::Refill { depth, .. } = coordinates {
+            let stream = self.small_reads(Load::Closed { depth });
+            return bucket::warming(bucket::point(coordinates, stream, seed, &[]));
+        }
         let Coordinates::Within { bytes } = coordinates else {
             return reread::warming(self, coordinates, usable, seed);
         };
@@ -395,6 +406,11 @@ impl CalibrateRequest {
             until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
             ..self.measured(coordinates, stream, seed)
         }
+    }
+
+    /// Random reads of blocks of the small size.
+    fn small_reads(&self, load: Load) -> Stream {
+        self.stream(load, Mix::READS, Pattern::Uniform, self.block)
     }
 
     fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {

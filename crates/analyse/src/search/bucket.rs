@@ -1,0 +1,231 @@
+//! The token bucket of storage that is sold by rate: how many operations it lends, and how fast it takes them
+//! back.
+//!
+//! Input: records of reads at the knee, each after a pause of known length, while no credit was left. Output:
+//! the rate that lasts, the credit that a second of pause brings back, and the most that comes back.
+//!
+//! What came back in a pause is what was done after it beyond the rate that lasts, if it was read until that
+//! rate was reached again.
+
+use super::run_checks::{STEP, counts};
+use crate::figures::confidence::Estimate;
+use crate::figures::quantity::count;
+use rigel_model::record::PointRecord;
+use rigel_model::{Finding, FindingName, Nanos, Step};
+use rigel_stats::mean::{Level, Limits, Mean};
+use serde::Serialize;
+
+/// A pause brought back all if twice the time brings back less than this many times as much.
+const ALL: f64 = 1.5;
+
+/// Less than this part of what lasts, per second of pause, is no credit.
+const SOME: f64 = 0.2;
+
+/// Shares of the rate that the pauses tell may differ by this much.
+const ALIKE: f64 = 0.2;
+
+/// Pauses of which nothing came back end the search.
+const PAUSES_IN_VAIN: usize = 2;
+
+/// Part of a record, at its end, in which what came back is used up.
+const END: usize = 3;
+
+/// True if a fall to `slow` from `fast` is one that pauses may undo.
+pub fn is_worth_pausing(fast: f64, slow: f64) -> bool {
+    slow > 0.0 && fast >= STEP * slow
+}
+
+/// What came back in a pause.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regained {
+    /// Length of the pause in seconds.
+    pub paused: f64,
+    /// Operations beyond the rate that lasts.
+    pub operations: f64,
+}
+
+impl Regained {
+    /// True if the last of these pauses, each twice as long as the one before, brought back all.
+    pub fn is_all(pauses: &[Self]) -> bool {
+        match pauses {
+            [.., before, last] => {
+                before.operations > 0.0 && last.operations < ALL * before.operations
+            }
+            _ => false,
+        }
+    }
+
+    /// True if nothing comes back, where `slow` lasts.
+    pub fn is_none(pauses: &[Self], slow: f64) -> bool {
+        let is_none = |one: &Self| one.operations < SOME * slow * one.paused;
+        pauses.len() >= PAUSES_IN_VAIN && pauses.iter().all(is_none)
+    }
+}
+
+/// A token bucket of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TokenBucket {
+    /// Operations per second without credit.
+    pub sustained_per_s: Estimate,
+    /// Operations of credit that a second of pause brings back.
+    pub refill_per_s: Estimate,
+    /// Operations of credit at most; without an upper end if the longest pause did not bring back all.
+    pub burst: Estimate,
+}
+
+impl TokenBucket {
+    /// The bucket that these records show; `None` if they show none.
+    pub fn of(records: &[PointRecord]) -> Option<Self> {
+        let refills = records
+            .iter()
+            .filter(|record| record.coordinates.step() == Step::Refill);
+        let refills: Vec<Refill> = refills.filter_map(Refill::of).collect();
+        let (drains, pauses): (Vec<&Refill>, Vec<&Refill>) =
+            refills.iter().partition(|one| one.paused <= 0.0);
+        let drained = drains.last().filter(|_| pauses.len() >= 2)?;
+        let lasts = drained.end_rate();
+        // Only ends without credit tell what lasts.
+        let ends = pauses.iter().filter(|one| one.end_rate() <= STEP * lasts);
+        let ends = ends.flat_map(|one| one.end());
+        let all: Vec<f64> = drained.end().iter().chain(ends).copied().collect();
+        let mean = Mean::of_batches(&all)?.scaled(1.0 / drained.window_s);
+        let slow = mean.value;
+        let is_used_up = |one: &&&Refill| one.end_rate() <= STEP * slow;
+        let error_of = |one: &Refill| mean.error * one.seconds();
+        let regained = |one: &Refill| Regained {
+            paused: one.paused,
+            // The pause is not quite one.
+            operations: one.done() - slow * one.seconds() + one.paused,
+        };
+        let known: Vec<(Regained, f64)> = pauses
+            .iter()
+            .filter(is_used_up)
+            .map(|one| (regained(one), error_of(one)))
+            .collect();
+        let found: Vec<Regained> = known.iter().map(|(one, _)| *one).collect();
+        let is_full = Regained::is_all(&found);
+        let (most, error) = *known.last()?;
+        // Pauses that brought back all say nothing of how fast.
+        let is_part = |one: &Regained| !is_full || one.operations < 0.9 * most.operations;
+        let parts: Vec<Regained> = found.into_iter().filter(is_part).collect();
+        let total = |of: fn(&Regained) -> f64| parts.iter().map(of).sum::<f64>();
+        let refill = total(|one| one.operations) / total(|one| one.paused);
+        let is_alike = |one: &Regained| {
+            (one.operations / one.paused / refill - 1.0).abs() < ALIKE
+                // The shortest pauses are told least exactly.
+                || one.paused < 1.0
+        };
+        let is_one = parts.len() >= 2 && refill > SOME * slow && parts.iter().all(is_alike);
+        let is_certain = most.operations > 4.0 * error;
+        let errors = Level::ONE_LOOK.errors(mean.degrees, mean.effective_n);
+        let around = |value: f64, error: f64| Limits {
+            low: (value - errors * error).max(0.0),
+            high: Some(value + errors * error),
+        };
+        (is_one && is_certain).then(|| {
+            let longest = parts.iter().map(|one| one.paused).fold(0.0, f64::max);
+            let of_refill = refill_error(&parts, refill).max(error / longest.max(1.0));
+            let burst = around(most.operations, error);
+            Self {
+                sustained_per_s: Estimate {
+                    value: slow,
+                    interval: Some(mean.limits()),
+                }
+                .with_least_error(),
+                refill_per_s: Estimate {
+                    value: refill,
+                    interval: Some(around(refill, of_refill)),
+                }
+                .with_least_error(),
+                burst: Estimate {
+                    value: most.operations,
+                    interval: Some(Limits {
+                        high: burst.high.filter(|_| is_full),
+                        ..burst
+                    }),
+                }
+                .with_least_error(),
+            }
+        })
+    }
+
+    /// That a sweep ran on its credit in part.
+    pub(super) fn warning(&self) -> Finding {
+        Finding::warning(
+            FindingName::BurstCredit,
+            self.sentence(),
+            "use the sustained rate; a load that stays below it has the credit when it needs it",
+        )
+    }
+
+    /// One sentence, without its end.
+    fn sentence(&self) -> String {
+        let of = |figure: Estimate| count(rounded(figure.value));
+        let most = match self.burst.interval.and_then(|interval| interval.high) {
+            Some(_) => "",
+            None => "at least ",
+        };
+        format!(
+            "it is a token bucket: {} reads per second are sustained, {most}{} are lent beyond that, and \
+             each second of pause brings back {}",
+            of(self.sustained_per_s),
+            of(self.burst),
+            of(self.refill_per_s)
+        )
+    }
+}
+
+/// To three digits: no bucket is known better.
+fn rounded(value: f64) -> f64 {
+    let unit = 10f64.powf((value.abs().max(1.0).log10().floor() - 2.0).max(0.0));
+    (value / unit).round() * unit
+}
+
+/// The standard error of the credit that comes back, by how the pauses differ.
+fn refill_error(parts: &[Regained], refill: f64) -> f64 {
+    let paused: f64 = parts.iter().map(|one| one.paused).sum();
+    let squares: f64 = parts
+        .iter()
+        .map(|one| (one.operations - refill * one.paused).powi(2))
+        .sum();
+    let count = parts.len() as f64;
+    (squares * count / (count - 1.0).max(1.0)).sqrt() / paused
+}
+
+/// Reads after a pause.
+struct Refill {
+    paused: f64,
+    counts: Vec<f64>,
+    window_s: f64,
+}
+
+impl Refill {
+    fn of(record: &PointRecord) -> Option<Self> {
+        let stream = record.streams.first()?;
+        let counts = counts(stream, record.whole_windows());
+        (counts.len() >= END).then(|| Self {
+            paused: record.coordinates.pause().unwrap_or(Nanos(0)).as_secs_f64(),
+            counts,
+            window_s: record.window.as_secs_f64(),
+        })
+    }
+
+    /// Its end, without credit.
+    fn end(&self) -> &[f64] {
+        &self.counts[self.counts.len() - self.counts.len() / END..]
+    }
+
+    /// The rate there.
+    fn end_rate(&self) -> f64 {
+        let end = self.end();
+        end.iter().sum::<f64>() / end.len() as f64 / self.window_s
+    }
+
+    fn done(&self) -> f64 {
+        self.counts.iter().sum()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.counts.len() as f64 * self.window_s
+    }
+}

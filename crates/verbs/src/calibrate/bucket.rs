@@ -1,0 +1,199 @@
+//! Burst credit, once it was used up: pauses of known length, after each of which the storage is read until
+//! what came back is used up again.
+//!
+//! First it is read without a pause, until what lasts is reached. Each pause is twice as long as the one
+//! before, until twice the time brings back no more, or the time is over. [`rigel_analyse::search::bucket`]
+//! says what follows.
+
+use super::request::CalibrateRequest;
+use rigel_analyse::PointSummary;
+use rigel_analyse::plan::search::{WINDOW, seed_of};
+use rigel_analyse::search::bucket::{Regained, is_worth_pausing};
+use rigel_model::{Arrivals, Coordinates, Load, Nanos, Point, Step, Stream, Until, WarmUp};
+
+/// The first pause.
+const PAUSE_FIRST_MS: u32 = 250;
+
+/// How long the storage is read without a pause before it, and how often at most.
+const DRAIN: Nanos = Nanos::from_secs(3);
+const DRAINS_MOST: u32 = 8;
+
+/// What lasts differs by less than this share from what is known to.
+const LASTS_WITHIN: f64 = 0.1;
+
+/// How long the storage is read after a pause at least.
+const READ_LEAST_S: f64 = 1.0;
+
+/// How many times as long as the credit lasts it is read after a pause.
+const READ_TIMES: f64 = 2.0;
+
+/// All pauses and what follows them take this long where a run takes as long as usual.
+const BUDGET: Nanos = Nanos::from_secs(75);
+
+/// What the sweep and the reads after it show.
+struct CreditSeen<'a> {
+    /// The depth with the highest rate, and that rate: with credit, if there is any.
+    fast: (u32, f64),
+    /// The lowest rate at that depth or a deeper one: without credit, if any ran out.
+    slow: f64,
+    /// Reads without a pause.
+    drains: Vec<&'a PointSummary>,
+    /// Reads after pauses, in order.
+    pauses: Vec<&'a PointSummary>,
+}
+
+fn rate(point: &PointSummary) -> Option<f64> {
+    point.classes.first().map(|class| class.iops)
+}
+
+impl<'a> CreditSeen<'a> {
+    fn of(done: &'a [PointSummary]) -> Option<Self> {
+        let is_small =
+            |at: &PointSummary| at.step() == Step::Depth || is_closing_of_reads(at.coordinates);
+        let small = done.iter().filter(|point| is_small(point));
+        let rates: Vec<(u32, f64)> = small
+            .filter_map(|point| Some((point.coordinates.outstanding(), rate(point)?)))
+            .collect();
+        let fast = *rates
+            .iter()
+            .max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let deeper = rates.iter().filter(|(depth, _)| *depth >= fast.0);
+        let slow = deeper.map(|(_, rate)| *rate).min_by(f64::total_cmp)?;
+        let refills = done.iter().filter(|one| one.step() == Step::Refill);
+        let (drains, pauses) = refills.partition(|one| one.coordinates.pause() == Some(Nanos(0)));
+        Some(Self {
+            fast,
+            slow,
+            drains,
+            pauses,
+        })
+    }
+
+    /// True if the last reads without a pause had no credit left: they are as slow as the slowest before, or
+    /// no slower than those before them.
+    fn is_drained(&self) -> bool {
+        let rates: Vec<f64> = self.drains.iter().filter_map(|one| rate(one)).collect();
+        match &rates[..] {
+            [] => false,
+            [.., before, last] if *last >= (1.0 - LASTS_WITHIN) * before => true,
+            [.., last] => *last <= (1.0 + LASTS_WITHIN) * self.slow,
+        }
+    }
+
+    /// The rate without credit, as far as it is known.
+    fn lasting(&self) -> f64 {
+        let drains = self.drains.iter().filter_map(|one| rate(one));
+        drains.fold(self.slow, f64::min)
+    }
+
+    /// What came back in each pause.
+    fn regained(&self) -> Vec<Regained> {
+        let of = |point: &&PointSummary| {
+            let done = point.classes.first()?.done;
+            let paused = point.coordinates.pause()?.as_secs_f64();
+            let operations = done as f64 - self.lasting() * point.measured_s;
+            Some(Regained { paused, operations })
+        };
+        self.pauses.iter().filter_map(of).collect()
+    }
+
+    /// How long the storage is read after a pause, so that what came back is used up.
+    fn read_after(&self, paused: f64) -> Nanos {
+        let slow = self.lasting();
+        let lasts = slow * paused / (self.fast.1 - slow).max(f64::MIN_POSITIVE);
+        let most = 10.0 * paused + READ_LEAST_S;
+        Nanos::from_secs_f64((READ_LEAST_S + READ_TIMES * lasts).min(most))
+    }
+}
+
+fn is_closing_of_reads(at: Coordinates) -> bool {
+    matches!(at, Coordinates::ClosingDepth { .. })
+}
+
+/// The next pause; `None` if no credit ran out, or enough is known of it.
+pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<Coordinates> {
+    let seen = CreditSeen::of(done)?;
+    let is_closed = done.iter().any(|one| is_closing_of_reads(one.coordinates));
+    if request.ranks > 0 || !is_closed || !is_worth_pausing(seen.fast.1, seen.slow) {
+        return None;
+    }
+    let at = |pause_ms, drain| {
+        let (depth, _) = seen.fast;
+        Some(Coordinates::Refill {
+            depth,
+            pause_ms,
+            drain,
+        })
+    };
+    if !seen.is_drained() {
+        let drain = u32::try_from(seen.drains.len()).unwrap_or(u32::MAX);
+        return at(0, drain).filter(|_| drain < DRAINS_MOST);
+    }
+    let regained = seen.regained();
+    let Some(last) = regained.last() else {
+        return at(PAUSE_FIRST_MS, 0);
+    };
+    let used: f64 = seen
+        .pauses
+        .iter()
+        .zip(&regained)
+        .map(|(point, one)| point.measured_s + one.paused)
+        .sum();
+    let next = 2.0 * last.paused;
+    let needed = next + seen.read_after(next).as_secs_f64();
+    let budget = request.visits_until.unwrap_or(BUDGET).max(BUDGET);
+    let is_over = used + needed > budget.as_secs_f64();
+    let is_known = Regained::is_all(&regained) || Regained::is_none(&regained, seen.lasting());
+    if is_over || is_known {
+        return None;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "doubled from a quarter of a second, within a budget of days"
+    )]
+    at((next * 1e3).round() as u32, 0)
+}
+
+/// The measurement at these coordinates, of this stream; after a pause as long as `done` tells.
+pub(super) fn point(
+    coordinates: Coordinates,
+    stream: Stream,
+    seed: u64,
+    done: &[PointSummary],
+) -> Point {
+    let paused = coordinates.pause().filter(|pause| *pause > Nanos(0));
+    let time = paused.zip(CreditSeen::of(done)).map(|(pause, seen)| {
+        let time = seen.read_after(pause.as_secs_f64()).0;
+        Nanos(time.div_ceil(WINDOW.0) * WINDOW.0)
+    });
+    Point {
+        coordinates,
+        streams: vec![stream],
+        warm_up: WarmUp::NONE,
+        until: Until::Elapsed(time.unwrap_or(DRAIN)),
+        seed: seed_of(seed, coordinates),
+        window: WINDOW,
+    }
+}
+
+/// The pause before it: an operation a second, which any bucket has.
+pub(super) fn warming(point: Point) -> Option<Point> {
+    let pause = point
+        .coordinates
+        .pause()
+        .filter(|pause| *pause > Nanos(0))?;
+    let streams = point.streams.into_iter().map(|stream| Stream {
+        load: Load::Open {
+            rate: 1.0,
+            arrivals: Arrivals::Uniform,
+            in_flight_max: 1,
+        },
+        ..stream
+    });
+    Some(Point {
+        streams: streams.collect(),
+        until: Until::Elapsed(pause),
+        ..point
+    })
+}
