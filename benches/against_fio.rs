@@ -1,7 +1,7 @@
 //! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session,
 //! interleaved.
 //!
-//!     cargo bench --bench against_fio -- [cpu] [disk] [log] [null] [memory] [truth] [--seconds 5]
+//!     cargo bench --bench against_fio -- [cpu] [disk] [log] [null] [memory] [truth] [buckets] [--seconds 5]
 //! [--rounds 5]                                        [--size-gib 4] [--folder target/bench]
 //! [--rigel PROGRAM]
 //!
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-const PARTS: [&str; 6] = ["cpu", "disk", "log", "null", "memory", "truth"];
+const PARTS: [&str; 7] = ["cpu", "disk", "log", "null", "memory", "truth", "buckets"];
 /// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in
 /// fio's sources, which is in no package.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
@@ -39,7 +39,8 @@ fn main() -> ExitCode {
                 "log" => log(&settings, &folder),
                 "null" => null(&settings, &folder),
                 "memory" => memory(&settings, &folder)?,
-                _ => truth::tables(&settings, &folder)?,
+                "truth" => truth::tables(&settings, &folder)?,
+                _ => truth::buckets(&settings, &folder)?,
             }
         }
         Ok(())

@@ -343,6 +343,55 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
     calibrations(&group, &file.path)
 }
 
+/// Token buckets by whole calibrations, beside what the device was told.
+pub(crate) fn buckets(settings: &Settings, folder: &Folder) -> Result<(), String> {
+    println!(
+        "\n### Token buckets, by rigel calibrate\n\nMedian and range of {} calibrations, as shares of the \
+         device's.\n\n| reads/s | lent | servers, service | sustained | refill | burst |\n\
+         |---|---|---|---|---|---|",
+        settings.rounds
+    );
+    for (rate, burst, servers, service_ms) in [(1000, 3000, 8, 2), (400, 1000, 4, 2), (0, 0, 4, 2)]
+    {
+        let mut columns: [Vec<f64>; 3] = Default::default();
+        for seed in 0..settings.rounds {
+            let behaviour = Behaviour {
+                limit: (rate, burst),
+                servers,
+                ..Behaviour::fixed(Duration::from_millis(service_ms))
+            };
+            let device = mount(folder, behaviour).map_err(|Missing(why)| why)?;
+            let paths = std::slice::from_ref(&device.path);
+            let engine = engine("uring", paths, Layout::Concat, LENGTH, 256);
+            let request = CalibrateRequest {
+                depth_max: 64,
+                visits_until: CalibrateRequest::DEFAULT.visits_until,
+                ..CalibrateRequest::lasting(Nanos::from_secs(30))
+            };
+            let found = common::calibrate(engine.as_ref(), &request, seed.into(), |_| true);
+            let Some(bucket) = found.bucket else { continue };
+            let shares = [
+                bucket.sustained_per_s.value / f64::from(rate),
+                bucket.refill_per_s.value / f64::from(rate),
+                bucket.burst.value / f64::from(burst),
+            ];
+            columns
+                .iter_mut()
+                .zip(shares)
+                .for_each(|(column, share)| column.push(share));
+        }
+        let shown = columns.map(|column| match column.len() {
+            0 => "none".to_string(),
+            count => format!("{} in {count}", Rounds(column).shown(3)),
+        });
+        println!(
+            "| {rate} | {burst} | {servers}, {service_ms} ms | {} |",
+            shown.join(" | ")
+        );
+    }
+    Ok(())
+}
+
 /// The depth searches of ten simultaneous calibrations of one cap; each spends its time waiting.
 fn calibrations(group: &Group, file: &std::path::Path) -> Result<(), Missing> {
     const CAP: u32 = 2000;

@@ -116,7 +116,9 @@ impl Database {
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
     let is_resumed = args.measuring.outcome.resume.is_some();
-    let expected = args.expected.expectations_of_new(is_resumed)?;
+    let expected = args
+        .expected
+        .expectations_of_new(is_resumed, args.provisioned)?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         measuring::resume(run, &args.measuring, "calibrate", &[])?
     } else {

@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
 use rigel_model::{
-    Arrivals, Bound, Bytes, Error, ExpectedLoad, KIB, LifeCycle, Mix, Nanos, Pattern, Ratio,
-    WarmUp, usage,
+    Arrivals, Bound, Bytes, Error, ExpectedLoad, KIB, LifeCycle, Mix, Nanos, Pattern, Provisioned,
+    Ratio, WarmUp, usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
@@ -115,6 +115,10 @@ pub(super) struct CurveArgs {
     /// what neighbours do to its response time
     #[arg(long, value_name = "RATE", help_heading = ranks::SEVERAL_HOSTS, hide_short_help = true, conflicts_with = "resume")]
     neighbours: Option<String>,
+    /// What the volume was sold with, such as 30000iops,500MB/s: the report says what share of it was
+    /// delivered
+    #[arg(long, value_name = "RATES", conflicts_with = "resume")]
+    provisioned: Option<Provisioned>,
     #[command(flatten)]
     work: WorkArgs,
 }
@@ -137,7 +141,9 @@ enum Spacing {
 pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     args.measuring.enter()?;
     let is_resumed = args.measuring.outcome.resume.is_some();
-    let expected = args.expected.expectations_of_new(is_resumed)?;
+    let expected = args
+        .expected
+        .expectations_of_new(is_resumed, args.provisioned)?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         if args.work != WorkArgs::default() {
             return Err(usage!(
@@ -186,6 +192,11 @@ impl CurveArgs {
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
             ("--size", self.size.is_some(), "the database's block"),
             ("--log", self.log.is_some(), "--update"),
+            (
+                "--provisioned",
+                self.provisioned.is_some(),
+                "rigel calibrate on the volume",
+            ),
             (
                 "--neighbours",
                 self.neighbours.is_some(),
@@ -281,6 +292,7 @@ impl CurveArgs {
                 None => self.pattern.parse()?,
             },
             log: self.log,
+            provisioned: self.provisioned,
             background: self
                 .background
                 .as_deref()

@@ -6,7 +6,7 @@ use super::expected::{AnswerArgs, ExpectationsAsked, check_list, neither, resume
 use super::measuring::{self, MeasuringArgs};
 use super::{output, page, ranks};
 use clap::Args;
-use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Ratio, usage};
+use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Provisioned, Ratio, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{ExpectRequest, Profile};
 use std::ffi::{OsStr, OsString};
@@ -65,6 +65,9 @@ pub(super) struct ExpectArgs {
         conflicts_with = "resume"
     )]
     error: Ratio,
+    /// What the volume was sold with, such as 30000iops,500MB/s, for 'provisioned>=95%'
+    #[arg(long, value_name = "RATES", conflicts_with = "resume")]
+    provisioned: Option<Provisioned>,
     /// Size of an I/O; for MB/s at least 1MiB [default: that of the profile, or 8KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
@@ -87,7 +90,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
         "its expectations are of one host",
         "start one process, with --alone; rigel curve --max-latency measures all hosts together",
     )?;
-    let (expected, targets) = apart(&args.measuring.targets)?;
+    let (expected, targets) = apart(&args.measuring.targets, args.provisioned)?;
     let mut measuring = MeasuringArgs {
         targets,
         ..args.measuring.clone()
@@ -143,9 +146,15 @@ fn list(is_json: bool) {
 }
 
 /// What is expected, which comes first, and the targets behind it.
-fn apart(arguments: &[OsString]) -> Result<(ExpectationsAsked, Vec<OsString>), Error> {
+fn apart(
+    arguments: &[OsString],
+    sold: Option<Provisioned>,
+) -> Result<(ExpectationsAsked, Vec<OsString>), Error> {
     let is_meant = |text: &OsStr| text.to_str().is_some_and(Expectation::is_meant);
-    let mut asked = ExpectationsAsked::default();
+    let mut asked = ExpectationsAsked {
+        sold,
+        ..ExpectationsAsked::default()
+    };
     let mut first = 0;
     for argument in arguments {
         if !asked.include(&argument.to_string_lossy())? {
@@ -185,6 +194,7 @@ impl ExpectArgs {
             expectations,
             profiles,
             size,
+            ..
         } = asked;
         if expectations.is_empty() {
             if let [first, _, ..] = &self.measuring.targets[..]

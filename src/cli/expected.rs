@@ -3,7 +3,7 @@
 
 use super::output;
 use clap::{Args, ValueEnum};
-use rigel_model::{Bytes, Error, Expectation, failed, files, usage};
+use rigel_model::{Bytes, Error, Expectation, Provisioned, failed, files, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{CiSystem, Expected, Profile, ProfileUsed};
 use std::io;
@@ -23,8 +23,15 @@ pub(super) struct ExpectedArgs {
 
 impl ExpectedArgs {
     /// The expectations, with those of profiles.
-    pub(super) fn expectations(&self) -> Result<Vec<Expectation>, Error> {
-        let mut asked = ExpectationsAsked::default();
+    /// `sold` is what the volume was sold with, if that is known.
+    pub(super) fn expectations(
+        &self,
+        sold: Option<Provisioned>,
+    ) -> Result<Vec<Expectation>, Error> {
+        let mut asked = ExpectationsAsked {
+            sold,
+            ..ExpectationsAsked::default()
+        };
         for text in &self.expect {
             if !asked.include(text)? {
                 return Err(neither(text, "a known profile"));
@@ -35,10 +42,14 @@ impl ExpectedArgs {
     }
 
     /// The same for a run that may be resumed, and then has those that it was begun with.
-    pub(super) fn expectations_of_new(&self, is_resumed: bool) -> Result<Vec<Expectation>, Error> {
+    pub(super) fn expectations_of_new(
+        &self,
+        is_resumed: bool,
+        sold: Option<Provisioned>,
+    ) -> Result<Vec<Expectation>, Error> {
         match self.expect.first() {
             Some(first) if is_resumed => Err(resumed(first)),
-            _ => self.expectations(),
+            _ => self.expectations(sold),
         }
     }
 }
@@ -128,6 +139,8 @@ fn unwritten(file: &Path, error: &io::Error) -> Error {
 #[derive(Debug, Default)]
 pub(super) struct ExpectationsAsked {
     pub(super) expectations: Vec<Expectation>,
+    /// What the volume was sold with, if that is known.
+    pub(super) sold: Option<Provisioned>,
     pub(super) profiles: Vec<ProfileUsed>,
     /// Size of an I/O by a profile, and that profile's name.
     pub(super) size: Option<(Bytes, String)>,
@@ -136,7 +149,15 @@ pub(super) struct ExpectationsAsked {
 impl ExpectationsAsked {
     /// Adds what an argument expects; false if it is neither an expectation nor a profile.
     pub(super) fn include(&mut self, argument: &str) -> Result<bool, Error> {
-        if Expectation::is_meant(argument) {
+        if Provisioned::is_meant(argument) {
+            let sold = self.sold.ok_or_else(|| {
+                usage!(
+                    "'{argument}' is a share of what the volume was sold with, and that is not given",
+                    "add --provisioned, such as --provisioned 3000iops,125MiB/s"
+                )
+            })?;
+            self.expectations.extend(sold.expected(argument)?);
+        } else if Expectation::is_meant(argument) {
             self.expectations.push(argument.parse()?);
         } else if let Some(expected) = Profile::named(argument)? {
             self.add(expected)?;

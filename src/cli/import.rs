@@ -94,7 +94,7 @@ fn name_and_help(format: ImportFormat) -> (&'static str, &'static str) {
 /// Reads the files, writes the run, and shows its content.
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     args.out.as_deref().map_or(Ok(()), refuse_occupied)?;
-    let expected = args.expected.expectations()?;
+    let expected = args.expected.expectations(None)?;
     let mut results = Results::begin(args.out.as_deref(), "import")?;
     let texts = texts_of(&args.files)?;
     let names: Vec<String> = args

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use rigel_device::engine;
 use rigel_model::record::journal;
-use rigel_model::{Error, usage};
+use rigel_model::{Error, Provisioned, usage};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{self as report, fio, text};
 use rigel_verbs::Evaluated;
@@ -38,6 +38,9 @@ pub(super) struct ReportArgs {
     per_host: bool,
     #[command(flatten)]
     expected: ExpectedArgs,
+    /// What the volume was sold with, such as 30000iops,500MB/s, for --expect 'provisioned>=95%'
+    #[arg(long, value_name = "RATES", requires = "expect")]
+    provisioned: Option<Provisioned>,
     #[command(flatten)]
     answers: AnswerArgs,
     /// Print a fio job for the same load as this data point: 4,1 for four small I/Os and one
@@ -74,7 +77,7 @@ enum ReportFormat {
 
 /// Prints the report.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
-    let expected = args.expected.expectations()?;
+    let expected = args.expected.expectations(args.provisioned)?;
     let measured = page::with_earlier(Evaluated::read(&args.run)?, &args.run);
     let verb = measured.verb.name();
     if matches!(verb, "soak" | "watch") {

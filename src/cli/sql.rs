@@ -267,7 +267,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     measuring.enter()?;
     args.refuse_ignored()?;
     let is_resumed = measuring.outcome.resume.is_some();
-    let expected = args.expected.expectations_of_new(is_resumed)?;
+    let expected = args.expected.expectations_of_new(is_resumed, None)?;
     if let Some(run) = measuring.outcome.resume.clone() {
         measuring.targets.clone_from(&args.urls);
         let job = measuring::resume(
@@ -414,6 +414,7 @@ impl ShapeArgs {
             pattern: Pattern::Uniform,
             background: None,
             log: None,
+            provisioned: None,
             bound: self.max_latency,
             precision: self.precision,
             point_least: Nanos(0),

@@ -180,6 +180,7 @@ fn curve(loads: Loads) -> CurveRequest {
         pattern: Pattern::Uniform,
         log: None,
         background: None,
+        provisioned: None,
         bound: None,
         precision: Ratio::of(2, 100),
         point_least: Nanos::from_secs(5),

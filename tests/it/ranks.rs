@@ -166,6 +166,7 @@ fn curve(depth: u32) -> CurveRequest {
         pattern: Pattern::Uniform,
         background: None,
         log: None,
+        provisioned: None,
         bound: None,
         precision: Ratio::from_percent(2.0).unwrap(),
         point_least: Nanos::from_secs(5),

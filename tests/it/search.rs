@@ -93,6 +93,7 @@ fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
         pattern: Pattern::Uniform,
         background: None,
         log: None,
+        provisioned: None,
         bound: None,
         precision: Ratio::from_percent(2.0).unwrap(),
         point_least: Nanos(0),

@@ -55,6 +55,8 @@ pub(crate) struct Behaviour {
     pub(crate) together: u64,
     /// Number of reads served at once.
     pub(crate) servers: usize,
+    /// Reads that it serves a second in the long run, and how many more at once; a rate of 0 = no limit.
+    pub(crate) limit: (u32, u32),
 }
 
 impl Behaviour {
@@ -67,6 +69,7 @@ impl Behaviour {
             stall: None,
             together: 0,
             servers: 4,
+            limit: (0, 0),
         }
     }
 }
@@ -121,6 +124,8 @@ struct Shared {
     hangs_all: AtomicBool,
     /// End of the stall, once it has begun.
     go: Mutex<Option<Instant>>,
+    /// When the bucket of the limit will be full again.
+    full: Mutex<Option<Instant>>,
 }
 
 /// A mounted device, unmounted on drop.
@@ -270,9 +275,26 @@ impl Server {
         }
     }
 
+    /// Takes the next token of the limit.
+    fn wait_for_token(&self, came: Instant) {
+        let (rate, burst) = self.behaviour.limit;
+        if rate == 0 {
+            return;
+        }
+        let one = Duration::from_secs(1) / rate;
+        let due = {
+            let mut full = lock(&self.shared.full);
+            let next = full.map_or(came, |full| full.max(came)) + one;
+            *full = Some(next);
+            next.checked_sub(one * burst)
+        };
+        due.into_iter().for_each(wait_until);
+    }
+
     /// Waits as long as required for the read with this number, which came at `came`. Returns
     /// whether the stall delayed it.
     fn serve(&self, number: u64, came: Instant, service: Duration) -> bool {
+        self.wait_for_token(came);
         let Behaviour {
             stall, together, ..
         } = self.behaviour;

@@ -235,6 +235,7 @@ pub fn sessions(updates: Ratio) -> PointRecord {
     PointRecord {
         coordinates: Coordinates::at_depth(4),
         started: "2026-01-01T00:00:00+00:00".into(),
+        began: Nanos(0),
         warm_up: Nanos::from_secs(1),
         measured: Nanos::from_secs(10),
         end: End::Complete,
@@ -344,6 +345,7 @@ pub fn reads_of_a_millisecond() -> PointRecord {
     PointRecord {
         coordinates: Coordinates::cell(1, 0),
         started: String::new(),
+        began: Nanos(0),
         warm_up: Nanos(0),
         measured: Nanos::from_secs(10),
         end: End::Complete,

@@ -260,6 +260,7 @@ fn record_of(
     Ok(PointRecord {
         coordinates: point.coordinates,
         started: context.started.clone(),
+        began: stage.from(),
         warm_up: stage.warm_up(),
         measured: stage.measured(),
         end,

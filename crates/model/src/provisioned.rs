@@ -1,6 +1,6 @@
 //! What a volume was sold with: operations and bytes per second.
 
-use crate::{Bytes, Error, usage};
+use crate::{Bytes, Error, Expectation, usage};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +14,47 @@ pub struct Provisioned {
     /// Bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<Bytes>,
+}
+
+/// What a share of it is called where something is expected.
+const SHARE: &str = "provisioned";
+
+impl Provisioned {
+    /// True if this is meant to be the expectation of a share, such as `provisioned>=95%`.
+    pub fn is_meant(text: &str) -> bool {
+        text.trim_start().starts_with(SHARE)
+    }
+
+    /// What `provisioned>=95%` expects of a volume that was sold so; a margin and a load stand behind it as
+    /// behind any rate.
+    ///
+    /// # Errors
+    /// It is no share.
+    pub fn expected(&self, text: &str) -> Result<Vec<Expectation>, Error> {
+        let wrong = || {
+            usage!(
+                "'{text}' is not a share of what a volume was sold with",
+                "write it as 'provisioned>=95%', in quotes"
+            )
+        };
+        let rest = text.trim().strip_prefix(SHARE).map(str::trim_start);
+        let rest = rest
+            .and_then(|rest| rest.strip_prefix(['>', '≥']))
+            .ok_or_else(wrong)?;
+        let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+        let (share, behind) = rest.split_once('%').ok_or_else(wrong)?;
+        let share = share.trim().parse::<f64>().ok();
+        let share = share
+            .filter(|share| *share > 0.0 && *share <= 100.0)
+            .ok_or_else(wrong)?;
+        let of =
+            |name: &str, sold: f64| format!("{name}>={}{behind}", sold * share / 100.0).parse();
+        let iops = self.iops.map(|iops| of("iops", iops as f64));
+        let bytes = self
+            .bytes_per_s
+            .map(|bytes| of("mbps", bytes.0 as f64 / 1e6));
+        iops.into_iter().chain(bytes).collect()
+    }
 }
 
 impl FromStr for Provisioned {
@@ -63,6 +104,31 @@ impl fmt::Display for Provisioned {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_expected_of_each_rate_that_was_sold() {
+        let sold: Provisioned = "3000iops,125MB/s".parse().unwrap();
+        let expected = |text: &str| -> Result<Vec<String>, String> {
+            let expected = sold.expected(text).map_err(|error| error.to_string())?;
+            Ok(expected.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(
+            expected("provisioned >= 95%±2%"),
+            Ok(vec!["iops>=2850±2%".into(), "mbps>=118.75±2%".into()])
+        );
+        for wrong in [
+            "provisioned",
+            "provisioned>=95",
+            "provisioned<95%",
+            "provisioned>=0%",
+        ] {
+            assert!(
+                expected(wrong).unwrap_err().contains("'provisioned>=95%'"),
+                "{wrong}"
+            );
+        }
+        assert!(!Provisioned::is_meant("p99<2ms@depth:1"));
+    }
 
     #[test]
     fn what_is_provisioned_is_read_in_the_units_of_the_vendors() {

@@ -84,6 +84,11 @@ impl fmt::Display for Nanos {
 }
 
 impl Nanos {
+    /// True if it is no time.
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// In the largest unit below the value, with three significant digits: `850 ns`, `12.3 µs`,
     /// `4.56 ms`, `7.89 s`. The unit begins with a space.
     pub fn number_and_unit(self) -> (String, &'static str) {

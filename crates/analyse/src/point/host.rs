@@ -85,6 +85,7 @@ mod tests {
         PointRecord {
             coordinates: Coordinates::cell(4, 0),
             started: String::new(),
+            began: Nanos(0),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(2),
             end: End::Complete,

@@ -15,8 +15,8 @@ use rigel_model::{Finding, FindingName, Nanos, Step};
 use rigel_stats::mean::{Level, Limits, Mean};
 use serde::Serialize;
 
-/// A pause brought back all if twice the time brings back less than this many times as much.
-const ALL: f64 = 1.5;
+/// A pause brought back all if it brought less than this part of what its longer time lets expect.
+const ALL: f64 = 0.6;
 
 /// Less than this part of what lasts, per second of pause, is no credit.
 const SOME: f64 = 0.2;
@@ -45,11 +45,13 @@ pub struct Regained {
 }
 
 impl Regained {
-    /// True if the last of these pauses, each twice as long as the one before, brought back all.
-    pub fn is_all(pauses: &[Self]) -> bool {
+    /// True if the last of these pauses brought back all: little more than the shorter one before it, where
+    /// `slow` lasts, which is also what a bucket gets back in a second.
+    pub fn is_all(pauses: &[Self], slow: f64) -> bool {
         match pauses {
             [.., before, last] => {
-                before.operations > 0.0 && last.operations < ALL * before.operations
+                let more = last.operations - before.operations;
+                before.operations > 0.0 && more < ALL * slow * (last.paused - before.paused)
             }
             _ => false,
         }
@@ -79,7 +81,13 @@ impl TokenBucket {
         let refills = records
             .iter()
             .filter(|record| record.coordinates.step() == Step::Refill);
-        let refills: Vec<Refill> = refills.filter_map(Refill::of).collect();
+        let records: Vec<&PointRecord> = refills.collect();
+        let before = std::iter::once(None).chain(records.iter().map(|record| Some(*record)));
+        let refills: Vec<Refill> = records
+            .iter()
+            .zip(before)
+            .filter_map(|(record, before)| Refill::of(record, before))
+            .collect();
         let (drains, pauses): (Vec<&Refill>, Vec<&Refill>) =
             refills.iter().partition(|one| one.paused <= 0.0);
         let drained = drains.last().filter(|_| pauses.len() >= 2)?;
@@ -103,19 +111,15 @@ impl TokenBucket {
             .map(|one| (regained(one), error_of(one)))
             .collect();
         let found: Vec<Regained> = known.iter().map(|(one, _)| *one).collect();
-        let is_full = Regained::is_all(&found);
+        let is_full = Regained::is_all(&found, slow);
         let (most, error) = *known.last()?;
         // Pauses that brought back all say nothing of how fast.
         let is_part = |one: &Regained| !is_full || one.operations < 0.9 * most.operations;
         let parts: Vec<Regained> = found.into_iter().filter(is_part).collect();
-        let total = |of: fn(&Regained) -> f64| parts.iter().map(of).sum::<f64>();
-        let refill = total(|one| one.operations) / total(|one| one.paused);
-        let is_alike = |one: &Regained| {
-            (one.operations / one.paused / refill - 1.0).abs() < ALIKE
-                // The shortest pauses are told least exactly.
-                || one.paused < 1.0
-        };
-        let is_one = parts.len() >= 2 && refill > SOME * slow && parts.iter().all(is_alike);
+        let line = RefillLine::through(&parts)?;
+        let refill = line.per_s;
+        let is_alike = |one: &Regained| line.missed(one).abs() < ALIKE * refill * one.paused;
+        let is_one = refill > SOME * slow && parts.iter().all(is_alike);
         let is_certain = most.operations > 4.0 * error;
         let errors = Level::ONE_LOOK.errors(mean.degrees, mean.effective_n);
         let around = |value: f64, error: f64| Limits {
@@ -124,7 +128,7 @@ impl TokenBucket {
         };
         (is_one && is_certain).then(|| {
             let longest = parts.iter().map(|one| one.paused).fold(0.0, f64::max);
-            let of_refill = refill_error(&parts, refill).max(error / longest.max(1.0));
+            let of_refill = line.error(&parts).max(error / longest.max(1.0));
             let burst = around(most.operations, error);
             Self {
                 sustained_per_s: Estimate {
@@ -181,15 +185,44 @@ fn rounded(value: f64) -> f64 {
     (value / unit).round() * unit
 }
 
-/// The standard error of the credit that comes back, by how the pauses differ.
-fn refill_error(parts: &[Regained], refill: f64) -> f64 {
-    let paused: f64 = parts.iter().map(|one| one.paused).sum();
-    let squares: f64 = parts
-        .iter()
-        .map(|one| (one.operations - refill * one.paused).powi(2))
-        .sum();
-    let count = parts.len() as f64;
-    (squares * count / (count - 1.0).max(1.0)).sqrt() / paused
+/// The line through what pauses brought back. It does not begin at zero: between two measurements nothing is
+/// read for some milliseconds more than the pause.
+#[derive(Clone, Copy)]
+struct RefillLine {
+    per_s: f64,
+    at_zero: f64,
+}
+
+impl RefillLine {
+    /// The line of least squares; `None` through fewer than two pauses.
+    fn through(pauses: &[Regained]) -> Option<Self> {
+        let count = pauses.len() as f64;
+        let mean = |of: fn(&Regained) -> f64| pauses.iter().map(of).sum::<f64>() / count;
+        let (length, operations) = (mean(|one| one.paused), mean(|one| one.operations));
+        let squares: f64 = pauses.iter().map(|one| (one.paused - length).powi(2)).sum();
+        let products = pauses
+            .iter()
+            .map(|one| (one.paused - length) * (one.operations - operations));
+        let per_s = products.sum::<f64>() / squares;
+        (pauses.len() >= 2 && squares > 0.0).then_some(Self {
+            per_s,
+            at_zero: operations - per_s * length,
+        })
+    }
+
+    /// How far a pause lies from the line.
+    fn missed(&self, one: &Regained) -> f64 {
+        one.operations - self.at_zero - self.per_s * one.paused
+    }
+
+    /// The standard error of its slope, by how far these pauses lie from it.
+    fn error(&self, pauses: &[Regained]) -> f64 {
+        let count = pauses.len() as f64;
+        let mean = pauses.iter().map(|one| one.paused).sum::<f64>() / count;
+        let squares: f64 = pauses.iter().map(|one| (one.paused - mean).powi(2)).sum();
+        let missed: f64 = pauses.iter().map(|one| self.missed(one).powi(2)).sum();
+        (missed / (count - 2.0).max(1.0) / squares).sqrt()
+    }
 }
 
 /// Reads after a pause.
@@ -199,12 +232,23 @@ struct Refill {
     window_s: f64,
 }
 
+/// How long nothing was read before a record: as the clock tells, which knows of what it takes to begin; else
+/// as long as was asked.
+fn paused(record: &PointRecord, before: Option<&PointRecord>) -> Nanos {
+    let asked = record.coordinates.pause().unwrap_or(Nanos(0));
+    let ended = before.map(|before| before.began.plus(before.measured));
+    let found = ended.filter(|_| asked > Nanos(0) && record.began > Nanos(0));
+    let found = found.map(|ended| record.began.since(ended));
+    found.filter(|found| *found >= asked).unwrap_or(asked)
+}
+
 impl Refill {
-    fn of(record: &PointRecord) -> Option<Self> {
+    /// The reads of a record, the one `before` which was the last before its pause.
+    fn of(record: &PointRecord, before: Option<&PointRecord>) -> Option<Self> {
         let stream = record.streams.first()?;
         let counts = counts(stream, record.whole_windows());
         (counts.len() >= END).then(|| Self {
-            paused: record.coordinates.pause().unwrap_or(Nanos(0)).as_secs_f64(),
+            paused: paused(record, before).as_secs_f64(),
             counts,
             window_s: record.window.as_secs_f64(),
         })

@@ -6,6 +6,7 @@
 
 use super::at_load::{AtLoad, AtRate};
 use super::bucket::TokenBucket;
+use super::delivered::{Delivered, DeliveredRates};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
@@ -128,19 +129,6 @@ pub struct Calibration {
     pub findings: Vec<Finding>,
 }
 
-/// What a volume delivers, as shares of what it was sold with.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Delivered {
-    /// What it was sold with.
-    pub provisioned: Provisioned,
-    /// Share of the operations per second, after burst credit ran out if it did.
-    pub iops: Option<Estimate>,
-    /// The same while there was burst credit; `None` if none ran out.
-    pub iops_on_credit: Option<Estimate>,
-    /// Share of the bytes per second, by large reads.
-    pub mb_per_s: Option<Estimate>,
-}
-
 impl Calibration {
     /// Where it stands beside the known kinds of storage; `None` if one of its figures is unknown, or a cache
     /// may have answered.
@@ -158,15 +146,12 @@ impl Calibration {
 
     /// What was delivered of `provisioned`.
     pub fn delivered_of(&self, provisioned: Provisioned) -> Delivered {
-        let of_iops = |figure: Estimate| Some(figure.scaled(1.0 / provisioned.iops? as f64));
-        let mb_per_s = provisioned.bytes_per_s.map(|bytes| bytes.0 as f64 / 1e6);
-        let of_bytes = |at: AtLoad| Some(at.mb_per_s.scaled(1.0 / mb_per_s?));
-        Delivered {
-            provisioned,
-            iops: self.maximum.and_then(|at| of_iops(at.iops)),
-            iops_on_credit: self.on_credit.and_then(of_iops),
-            mb_per_s: self.large.and_then(of_bytes),
-        }
+        let rates = DeliveredRates {
+            iops: self.maximum.map(|at| at.iops),
+            iops_on_credit: self.on_credit,
+            mb_per_s: self.large.map(|at| at.mb_per_s),
+        };
+        Delivered::of(provisioned, rates)
     }
 
     /// Commits to a log's own file in this state, by this number of writers.

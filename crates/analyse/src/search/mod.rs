@@ -8,6 +8,7 @@ pub mod bracket;
 pub mod bucket;
 pub mod calibration;
 pub mod crossing;
+pub mod delivered;
 pub mod kernel_witness;
 pub mod reference;
 pub mod reread;

@@ -481,6 +481,7 @@ mod tests {
         PointRecord {
             coordinates: Coordinates::Write { depth: 8 },
             started: String::new(),
+            began: Nanos(0),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(1),
             end: End::Complete,

@@ -150,6 +150,7 @@ impl Soak<'_> {
             let point = self.request.point(number, late, usable, self.seed);
             let record = PointRecord {
                 started: started.clone(),
+                began: Nanos(0),
                 ..unmeasured(point, End::Broken(error.what().to_string()))
             };
             Ok(Some((record, Vec::new())))
@@ -225,6 +226,7 @@ fn unmeasured(point: Point, end: End) -> PointRecord {
     PointRecord {
         coordinates: point.coordinates,
         started: String::new(),
+        began: Nanos(0),
         warm_up: Nanos(0),
         measured: Nanos(0),
         end,

@@ -277,6 +277,7 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
     Some(PointRecord {
         coordinates: first.record.coordinates,
         started,
+        began: Nanos(0),
         warm_up: warm_up.unwrap_or_default(),
         measured: if refusal.is_some() {
             Nanos(0)
@@ -618,6 +619,7 @@ mod tests {
             record: PointRecord {
                 coordinates: Coordinates::at_depth(4),
                 started: String::new(),
+                began: Nanos(0),
                 warm_up: Nanos(u64::from(rank)),
                 measured: Nanos(counts.len() as u64 * SECOND),
                 end: End::Complete,

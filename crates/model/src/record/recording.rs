@@ -263,6 +263,10 @@ pub struct PointRecord {
     pub coordinates: Coordinates,
     /// Wall-clock time of its beginning.
     pub started: String,
+    /// When its measured time began, on the monotonic clock of the engine, which begins anew when a run is
+    /// resumed; 0 if unknown.
+    #[serde(default, skip_serializing_if = "Nanos::is_zero")]
+    pub began: Nanos,
     /// Duration of the warm-up.
     pub warm_up: Nanos,
     /// Duration of the measurement.

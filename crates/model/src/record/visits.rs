@@ -82,6 +82,7 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
     Some(PointRecord {
         coordinates: first.coordinates,
         started: first.started.clone(),
+        began: first.began,
         warm_up: sum(|visit| visit.warm_up),
         measured: sum(|visit| visit.measured),
         end: End::Complete,
@@ -175,6 +176,7 @@ mod tests {
         PointRecord {
             coordinates: Coordinates::at_depth(depth),
             started: counts[0].to_string(),
+            began: Nanos(0),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(2),
             end,

@@ -12,7 +12,7 @@ use rigel_analyse::search::bucket::{Regained, is_worth_pausing};
 use rigel_model::{Arrivals, Coordinates, Load, Nanos, Point, Step, Stream, Until, WarmUp};
 
 /// The first pause.
-const PAUSE_FIRST_MS: u32 = 250;
+const PAUSE_FIRST_MS: u32 = 500;
 
 /// How long the storage is read without a pause before it, and how often at most.
 const DRAIN: Nanos = Nanos::from_secs(3);
@@ -141,9 +141,10 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
         .sum();
     let next = 2.0 * last.paused;
     let needed = next + seen.read_after(next).as_secs_f64();
-    let budget = request.visits_until.unwrap_or(BUDGET).max(BUDGET);
+    let budget = request.visits_until.unwrap_or(BUDGET);
     let is_over = used + needed > budget.as_secs_f64();
-    let is_known = Regained::is_all(&regained) || Regained::is_none(&regained, seen.lasting());
+    let is_known =
+        Regained::is_all(&regained, seen.lasting()) || Regained::is_none(&regained, seen.lasting());
     if is_over || is_known {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
-use rigel_analyse::figures::confidence::{BoundVerdict, Estimate};
+use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{Amount, Unit, bound_in_words, count, size, time};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
@@ -15,7 +15,9 @@ const TOGETHER: u32 = 16;
 pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusion {
     let answer: Vec<String> = [
         at_most(calibration),
-        delivered(calibration),
+        calibration
+            .delivered
+            .and_then(|delivered| delivered.sentence()),
         written(calibration),
         committed(calibration),
         sustained(calibration),
@@ -78,38 +80,6 @@ fn at_most(found: &Calibration) -> Option<String> {
         shown.depth,
         on_each(shown)
     ))
-}
-
-/// The shares of what the volume was sold with, if the user said that.
-fn delivered(calibration: &Calibration) -> Option<String> {
-    // More than is sold comes from elsewhere.
-    const MORE: f64 = 1.05;
-    let delivered = calibration.delivered?;
-    let share = |of: Estimate| Amount::new(of, Unit::Percent).in_cell();
-    let why = |of: Estimate| {
-        if of.least() > MORE {
-            ", more than was sold: by burst credit, or by a cache"
-        } else {
-            ""
-        }
-    };
-    let iops = delivered
-        .iops
-        .zip(delivered.provisioned.iops)
-        .map(|(of, sold)| {
-            let before = delivered.iops_on_credit.map_or_else(String::new, |of| {
-                format!(", and {} on burst credit", share(of))
-            });
-            let (sold, why) = (count(sold as f64), why(of));
-            format!("{} of {sold} IOPS{why}{before}", share(of))
-        });
-    let bytes = delivered.mb_per_s.zip(delivered.provisioned.bytes_per_s);
-    let bytes = bytes.map(|(of, sold)| {
-        let (sold, why) = (count(sold.0 as f64 / 1e6), why(of));
-        format!("{} of {sold} MB/s{why}", share(of))
-    });
-    let parts: Vec<String> = iops.into_iter().chain(bytes).collect();
-    (!parts.is_empty()).then(|| format!("Provisioned, and delivered: {}.", parts.join("; ")))
 }
 
 /// The writes, if there were any.

@@ -966,6 +966,7 @@ mod tests {
         let record = PointRecord {
             coordinates: Coordinates::at_depth(depth),
             started: String::new(),
+            began: Nanos(0),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(3),
             end: End::Complete,

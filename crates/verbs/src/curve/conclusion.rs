@@ -25,6 +25,9 @@ pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     {
         let _ = write!(text, " {}", closed(found, &most, naming));
     }
+    if let Some(delivered) = found.delivered.and_then(|found| found.sentence()) {
+        let _ = write!(text, " {delivered}");
+    }
     text.push_str(&offered(found, naming));
     let undecided = undecided(found, naming);
     if text.is_empty() && undecided.is_none() {

@@ -33,6 +33,7 @@ impl Verb for CurveRequest {
         let found = result::curve(&run.joined(), self.bound, self.precision);
         Box::new(CurveResult {
             log: self.log,
+            delivered: self.provisioned.map(|sold| found.delivered_of(sold)),
             ..found
         })
     }

@@ -391,6 +391,7 @@ pub(crate) mod tests {
             pattern: Pattern::Uniform,
             log: None,
             background: None,
+            provisioned: None,
             bound: None,
             precision: Ratio::of(2, 100),
             point_least: Nanos(0),

@@ -2,7 +2,7 @@
 
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::plan::ranks::is_alone;
-use rigel_model::{Arrivals, Bound, LifeCycle, Mix, Nanos, Pattern, Ratio};
+use rigel_model::{Arrivals, Bound, LifeCycle, Mix, Nanos, Pattern, Provisioned, Ratio};
 use serde::{Deserialize, Serialize};
 
 /// The loads of a curve, ascending.
@@ -63,6 +63,9 @@ pub struct CurveRequest {
     /// The latency bound, if there is one.
     #[serde(default)]
     pub bound: Option<Bound>,
+    /// What the volume was sold with, if the user said that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provisioned: Option<Provisioned>,
     /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of
     /// their values.
     pub precision: Ratio,

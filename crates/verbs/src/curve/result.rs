@@ -9,11 +9,12 @@ use rigel_analyse::point::summary::{ClassSummary, PointSummary, summarise_within
 use rigel_analyse::point::visits::{variation, widen};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::at_plateau;
+use rigel_analyse::search::delivered::{Delivered, DeliveredRates};
 use rigel_analyse::search::run_checks::{self, CacheTest};
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
 use rigel_analyse::search::sustained::{Sustained, open_to_stalls, sustained};
 use rigel_model::record::PointRecord;
-use rigel_model::{ActiveRanks, Bound, Finding, LifeCycle, Ratio, Step};
+use rigel_model::{ActiveRanks, Bound, Finding, LifeCycle, Provisioned, Ratio, Step};
 use serde::Serialize;
 
 /// The results of a curve.
@@ -31,6 +32,9 @@ pub struct CurveResult {
     pub shape: CurveShape,
     /// The offered rates that were met, and within the bound if there is one.
     pub sustained: Sustained,
+    /// What was delivered of what the volume was sold with, if the user said that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<Delivered>,
     /// The offered rate with the highest p99 of Rigel's own scheduling delay, and that delay.
     pub scheduling_delay: Option<SchedulingDelay>,
     /// All points, in measuring order.
@@ -41,6 +45,16 @@ pub struct CurveResult {
 }
 
 impl CurveResult {
+    /// What was delivered of `provisioned`: by the closed loop, or by the highest rate that was met.
+    pub(super) fn delivered_of(&self, provisioned: Provisioned) -> Delivered {
+        let rates = DeliveredRates {
+            iops: self.maximum.map(|at| at.iops).or(self.sustained.rate),
+            iops_on_credit: None,
+            mb_per_s: self.maximum.map(|at| at.mb_per_s),
+        };
+        Delivered::of(provisioned, rates)
+    }
+
     /// Whether any load kept the latency bound; `None` if the run had none.
     pub fn bound_verdict(&self) -> Option<BoundVerdict> {
         self.bound.as_ref().map(|_| self.sustained.verdict())
@@ -137,6 +151,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     let sustained = sustained(&points).at_most(maximum, &shape);
     CurveResult {
         log: None,
+        delivered: None,
         bound: bound.map(|bound| bound.to_string()),
         maximum,
         scheduling_delay: points

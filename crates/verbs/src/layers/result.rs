@@ -451,6 +451,7 @@ mod tests {
                 round,
             },
             started: "2026-01-01T00:00:00+00:00".into(),
+            began: Nanos(0),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(1),
             end: End::Complete,

@@ -722,6 +722,7 @@ mod tests {
         PointRecord {
             coordinates: Coordinates::cell(small, large),
             started: "2011-05-10T23:03:00+00:00".into(),
+            began: Nanos(0),
             warm_up: Nanos::from_secs(1),
             measured: Nanos::from_secs(seconds),
             end: End::Complete,

@@ -175,6 +175,7 @@ mod tests {
         PointRecord {
             coordinates: point().coordinates,
             started: String::new(),
+            began: Nanos(0),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(windows),
             end: End::Complete,
