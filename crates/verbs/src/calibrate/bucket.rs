@@ -27,6 +27,9 @@ const READ_LEAST_S: f64 = 1.0;
 /// How many times as long as the credit lasts it is read after a pause.
 const READ_TIMES: f64 = 2.0;
 
+/// The same at most, as times of the pause: credit that lasts longer was hardly faster.
+const READ_MOST: f64 = 6.0;
+
 /// All pauses and what follows them take this long where a run takes as long as usual.
 const BUDGET: Nanos = Nanos::from_secs(75);
 
@@ -80,10 +83,10 @@ impl<'a> CreditSeen<'a> {
         }
     }
 
-    /// The rate without credit, as far as it is known.
+    /// The rate without credit: that of the last reads without a pause, once there are some.
     fn lasting(&self) -> f64 {
-        let drains = self.drains.iter().filter_map(|one| rate(one));
-        drains.fold(self.slow, f64::min)
+        let drained = self.drains.last().and_then(|one| rate(one));
+        drained.unwrap_or(self.slow)
     }
 
     /// What came back in each pause.
@@ -101,7 +104,7 @@ impl<'a> CreditSeen<'a> {
     fn read_after(&self, paused: f64) -> Nanos {
         let slow = self.lasting();
         let lasts = slow * paused / (self.fast.1 - slow).max(f64::MIN_POSITIVE);
-        let most = 10.0 * paused + READ_LEAST_S;
+        let most = READ_MOST * paused + READ_LEAST_S;
         Nanos::from_secs_f64((READ_LEAST_S + READ_TIMES * lasts).min(most))
     }
 }
@@ -128,6 +131,10 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
     if !seen.is_drained() {
         let drain = u32::try_from(seen.drains.len()).unwrap_or(u32::MAX);
         return at(0, drain).filter(|_| drain < DRAINS_MOST);
+    }
+    // A slow phase of a disk that wanders is over by now: there was no credit.
+    if !is_worth_pausing(seen.fast.1, seen.lasting()) {
+        return None;
     }
     let regained = seen.regained();
     let Some(last) = regained.last() else {

@@ -213,7 +213,10 @@ impl ExpectedLine {
         points: &[PointSummary],
         before: &[Finding],
     ) -> Self {
-        let is_here = |at: Coordinates| self.load.is_empty() || at.to_string() == self.load;
+        let is_here = |at: Coordinates| match self.load.as_str() {
+            "" => !self.condition.is_at_best() || self.condition.is_of(at),
+            load => at.to_string() == load,
+        };
         let of_points = points.iter().filter(|point| is_here(point.coordinates));
         let of_points: Vec<&Finding> = of_points.flat_map(|point| &point.findings).collect();
         let spoils = |one: &&&Finding| one.weight() == Weight::Spoil;
