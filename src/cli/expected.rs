@@ -9,9 +9,6 @@ use rigel_verbs::expect::{CiSystem, Expected, Profile, ProfileUsed};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Most expectations of one run: each has its part of the error.
-const LINES_MAX: usize = 100;
-
 /// What is expected of a run whose verb measures something else.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ExpectedArgs {
@@ -108,10 +105,11 @@ pub(super) fn neither(text: &str, nor: &str) -> Error {
 
 /// Refuses a list that is too long, or that says something twice.
 pub(super) fn check_list(expectations: &[Expectation]) -> Result<(), Error> {
-    if expectations.len() > LINES_MAX {
+    let most = Expectation::MOST;
+    if expectations.len() > most {
         return Err(usage!(
             "{count} expectations are too many for one run",
-            "give at most {LINES_MAX}",
+            "give at most {most}",
             count = expectations.len()
         ));
     }

@@ -34,7 +34,7 @@ use rigel_verbs::{Verb as _, calibrate};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Shortest interval: shorter ones have too few requests for their figures.
 const EVERY_MIN: Nanos = Nanos::from_secs(1);
@@ -149,7 +149,7 @@ fn observe_all(
             .map_or_else(String::new, |lasting| format!(" for {lasting}"))
     ));
     let mut events = journal.events()?;
-    while watcher.next_number() <= last && !stop.load(Ordering::Relaxed) {
+    while watcher.next_number() <= last && !watcher.is_over() {
         let interval = watcher.interval(stop, &mut |news| match news {
             WatchNews::Stall(event) => {
                 events.stall(event);

@@ -90,6 +90,9 @@ const NAMES: [&str; 9] = [
 ];
 
 impl Expectation {
+    /// Most of them that one run has: each has its part of the error.
+    pub const MOST: usize = 100;
+
     /// True if this argument of a command line is meant to be an expectation and not a path: it has a
     /// sign of comparison, or is the name of a figure.
     pub fn is_meant(text: &str) -> bool {

@@ -13,7 +13,7 @@ use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::plan::check_sessions;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Error, Invocation, Target, usage};
+use rigel_model::{Error, Expectation, Invocation, Target, usage};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -63,6 +63,13 @@ pub fn of(header: &Header) -> Result<Box<dyn Verb>, Error> {
         )
     })?;
     check(&*verb, &header.target)?;
+    let expected = header.invocation.options.expected.len();
+    if expected > Expectation::MOST {
+        return Err(usage!(
+            "this run expects {expected} things of its figures",
+            "the journal is damaged, or of another version"
+        ));
+    }
     Ok(verb)
 }
 

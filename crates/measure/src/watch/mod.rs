@@ -56,6 +56,8 @@ pub struct Watcher {
     next: u32,
     /// Where it begins.
     begin: Readings,
+    /// True after the last one.
+    is_over: bool,
 }
 
 /// What is read at the edge of an interval.
@@ -110,6 +112,7 @@ impl Watcher {
             next: number_at(since, request.every).max(last.saturating_add(1)),
             begin,
             request: request.clone(),
+            is_over: false,
         };
         (watcher, findings)
     }
@@ -124,6 +127,12 @@ impl Watcher {
             None if self.request.disks.is_empty() => String::new(),
             None => format!("{COUNTERS} its disks"),
         }
+    }
+
+    /// True after the last interval. One is still to come if the request to stop came while another was
+    /// already being read: it has what happened meanwhile.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Number of the interval that comes next.
@@ -147,6 +156,7 @@ impl Watcher {
         }
         let is_planned_last = self.request.intervals() == Some(self.next);
         let is_last = is_planned_last || stop.load(Ordering::Relaxed);
+        self.is_over = is_last;
         let end = Readings::take(&self.request);
         self.databases.iter_mut().for_each(DatabaseWatch::ask);
         let mut traced = self.end_trace(end.at, is_last);

@@ -158,7 +158,7 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "doubled from a quarter of a second, within a budget of days"
+        reason = "doubled from half a second, within a budget of days"
     )]
     at((next * 1e3).round() as u32, 0)
 }
