@@ -343,7 +343,7 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
     calibrations(&group, &file.path)
 }
 
-/// Token buckets by whole calibrations, beside what the device was told.
+/// Token buckets as calibrations find them, compared with the settings of the device.
 pub(crate) fn buckets(settings: &Settings, folder: &Folder) -> Result<(), String> {
     println!(
         "\n### Token buckets, by rigel calibrate\n\nMedian and range of {} calibrations, as shares of the \

@@ -1,5 +1,4 @@
-//! What is expected of a run, as options of every verb that can be asked, and the forms in which the answers
-//! are told.
+//! What is expected of a run, as options of the verbs that have it, and the other formats of the answers.
 
 use super::output;
 use clap::{Args, ValueEnum};
@@ -51,7 +50,7 @@ impl ExpectedArgs {
     }
 }
 
-/// In which forms the answers are told besides the report.
+/// Formats of the answers besides the report.
 #[derive(Debug, Args)]
 pub(super) struct AnswerArgs {
     /// Also write the answers to this file, as JUnit XML for build servers

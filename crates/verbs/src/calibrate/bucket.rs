@@ -132,7 +132,7 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
         let drain = u32::try_from(seen.drains.len()).unwrap_or(u32::MAX);
         return at(0, drain).filter(|_| drain < DRAINS_MOST);
     }
-    // A slow phase of a disk that wanders is over by now: there was no credit.
+    // Reads without a pause are as fast as the sweep: what was slow before did not lack credit.
     if !is_worth_pausing(seen.fast.1, seen.lasting()) {
         return None;
     }
@@ -185,7 +185,7 @@ pub(super) fn point(
     }
 }
 
-/// The pause before it: an operation a second, which any bucket has.
+/// The pause before a measurement: one operation per second, so that nearly all credit comes back.
 pub(super) fn warming(point: Point) -> Option<Point> {
     let pause = point
         .coordinates

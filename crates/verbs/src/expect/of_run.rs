@@ -4,6 +4,7 @@
 //! own report shows, at the error of the whole list. Nobody stopped such a run because of these lines, so one
 //! look is all there is.
 
+use super::plan::STALLS_SEEN_LEAST;
 use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
 use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::figures::latency::LatencyFigure;
@@ -18,9 +19,6 @@ use rigel_model::{Expectation, ExpectedOf, Finding, Measure, Ratio};
 
 /// Probability of a wrong answer in the whole list, in percent.
 const ERROR_PERCENT: u64 = 1;
-
-/// No stall is expected of this time at least.
-const STALLS_SEEN_LEAST_S: f64 = 60.0;
 
 /// What a run shows.
 #[derive(Default)]
@@ -185,10 +183,8 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
         line.why = "another tool reports it, and no interval".into();
     } else if line.outcome == BoundVerdict::Broken && !is_longest {
         line.why = not_served(deciding.point).unwrap_or_default();
-    } else if is_longest && line.outcome == BoundVerdict::Kept && measured_s < STALLS_SEEN_LEAST_S {
-        // A stall that was not met yet is not excluded within seconds.
-        line.outcome = BoundVerdict::Undecided;
-        line.more_s = Some(STALLS_SEEN_LEAST_S - measured_s);
+    } else if is_longest {
+        line = line.unless_too_short(STALLS_SEEN_LEAST.as_secs_f64() - measured_s);
     }
     line
 }

@@ -27,7 +27,7 @@ const IN_FLIGHT_MAX: u32 = 512;
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
 /// The same where no stall is expected.
-const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
+pub(super) const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
 
 /// Length of a visit in a closed loop: as short as can be, since their number decides.
 const VISIT_CLOSED: Nanos = Nanos::from_millis(500);

@@ -171,10 +171,8 @@ impl ExpectRequest {
                 .iter()
                 .find_map(|(point, ..)| not_served(point))
                 .unwrap_or_default();
-        } else if is_longest && line.outcome == BoundVerdict::Kept && more_s > 0.0 {
-            // A stall that was not met yet is not excluded within seconds.
-            line.outcome = BoundVerdict::Undecided;
-            line.more_s = Some(more_s);
+        } else if is_longest {
+            line = line.unless_too_short(more_s);
         }
         line
     }
@@ -206,6 +204,16 @@ pub(super) fn unit_of(condition: &Expectation) -> Unit {
 }
 
 impl ExpectedLine {
+    /// The line of an absence of stalls, unless `more_s` more must be measured for it: a stall that was not
+    /// met yet is not excluded within seconds.
+    pub(super) fn unless_too_short(mut self, more_s: f64) -> Self {
+        if self.outcome == BoundVerdict::Kept && more_s > 0.0 {
+            self.outcome = BoundVerdict::Undecided;
+            self.more_s = Some(more_s);
+        }
+        self
+    }
+
     /// The line, unless what was measured is not the storage; or not the storage's limit, where it is not
     /// met: who has too little CPU cannot blame a disk.
     pub(super) fn unless_host_limits(
