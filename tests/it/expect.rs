@@ -11,8 +11,9 @@ use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::PointRecord;
 use rigel_model::record::visits::joined;
-use rigel_model::{Arrivals, Expectation, Mix, Nanos, Pattern, Ratio};
-use rigel_verbs::curve::{CurveRequest, Loads};
+use rigel_model::{Expectation, Nanos, Ratio};
+use rigel_verbs::curve::Loads;
+use rigel_verbs::examples::curve;
 use rigel_verbs::expect::{ExpectRequest, ExpectResult, ExpectedLine, RunEvidence, expected_by};
 
 /// Runs of each law: as many as `RIGEL_RUNS` asks for, or `usual`.
@@ -166,29 +167,6 @@ fn a_limit_at_the_truth_is_undecided_and_the_error_is_that_of_the_list() {
     let all = runs();
     println!("at the truth: {undecided} of {all} lists of ten undecided, {wrong} with an answer");
     assert!(wrong <= chance(all), "{wrong} of {all}");
-}
-
-/// A curve of these loads with the usual options.
-fn curve(loads: Loads) -> CurveRequest {
-    CurveRequest {
-        is_sql_run: false,
-        loads,
-        arrivals: Arrivals::Poisson,
-        in_flight_max: 256,
-        length: 8192,
-        mix: Mix::READS,
-        pattern: Pattern::Uniform,
-        log: None,
-        background: None,
-        provisioned: None,
-        bound: None,
-        precision: Ratio::of(2, 100),
-        point_least: Nanos::from_secs(5),
-        point_most: Nanos::from_secs(20),
-        sql: None,
-        neighbours_per_s: None,
-        ranks: 0,
-    }
 }
 
 #[test]

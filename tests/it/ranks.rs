@@ -16,9 +16,7 @@ use rigel_model::record::ranks::merged;
 use rigel_model::record::{
     End, PointRecord, RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RanksEnd,
 };
-use rigel_model::{
-    Arrivals, Bytes, Coordinates, Host, Mix, Nanos, Pattern, Point, Ratio, SimSpec, Step, Target,
-};
+use rigel_model::{Bytes, Coordinates, Host, Nanos, Point, SimSpec, Step, Target};
 use rigel_report::document::Extent;
 use rigel_report::openmetrics::{About, Exposed};
 use rigel_report::{self as report, html, text};
@@ -26,6 +24,7 @@ use rigel_verbs::Verb;
 use rigel_verbs::calibrate::CalibrateRequest;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
+use rigel_verbs::examples;
 use std::sync::OnceLock;
 
 /// Where a rank's clock stands when rank 0's is at zero: an hour, and not whole windows, apart.
@@ -157,23 +156,9 @@ fn calibration() -> CalibrateRequest {
 /// A curve of one depth.
 fn curve(depth: u32) -> CurveRequest {
     CurveRequest {
-        is_sql_run: false,
-        loads: Loads::Depths(vec![depth]),
-        arrivals: Arrivals::Poisson,
         in_flight_max: 64,
-        length: 8192,
-        mix: Mix::READS,
-        pattern: Pattern::Uniform,
-        background: None,
-        log: None,
-        provisioned: None,
-        bound: None,
-        precision: Ratio::from_percent(2.0).unwrap(),
-        point_least: Nanos::from_secs(5),
         point_most: Nanos::from_secs(5),
-        sql: None,
-        neighbours_per_s: None,
-        ranks: 0,
+        ..examples::curve(Loads::Depths(vec![depth]))
     }
 }
 

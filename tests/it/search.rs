@@ -13,6 +13,7 @@ use rigel_model::{
 use rigel_verbs::calibrate::CalibrateRequest;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
+use rigel_verbs::examples;
 
 /// Number of runs, of which 95 % should contain the truth.
 const RUNS: u64 = 200;
@@ -84,23 +85,9 @@ fn assert_covers(held: u64, what: &str) {
 /// rule.
 fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
     let request = CurveRequest {
-        is_sql_run: false,
-        loads: Loads::Rates(vec![rate]),
-        arrivals: Arrivals::Poisson,
-        in_flight_max: 256,
-        length: 8192,
-        mix: Mix::READS,
-        pattern: Pattern::Uniform,
-        background: None,
-        log: None,
-        provisioned: None,
-        bound: None,
-        precision: Ratio::from_percent(2.0).unwrap(),
         point_least: Nanos(0),
         point_most: Nanos::from_secs(5),
-        sql: None,
-        neighbours_per_s: None,
-        ranks: 0,
+        ..examples::curve(Loads::Rates(vec![rate]))
     };
     let point = request.next(4 << 30, seed, &[]).unwrap();
     summarise(&run(&Sim::new(spec.parse().unwrap(), seed), &point)).classes[0]

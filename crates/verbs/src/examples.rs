@@ -1,8 +1,9 @@
 //! Values that tests of several crates use.
 
+use crate::curve::{CurveRequest, Loads};
 use crate::fit::FitRequest;
 use rigel_model::examples::interval;
-use rigel_model::{DemandAt, DemandStream, Nanos, Ratio};
+use rigel_model::{Arrivals, DemandAt, DemandStream, Mix, Nanos, Pattern, Ratio};
 
 /// A request for these streams, with the usual options.
 pub fn fit(streams: Vec<DemandStream>) -> FitRequest {
@@ -27,5 +28,28 @@ pub fn fit(streams: Vec<DemandStream>) -> FitRequest {
         point_time: Nanos::from_secs(10),
         writes: false,
         sessions: None,
+    }
+}
+
+/// A curve of reads at these loads with the usual options.
+pub fn curve(loads: Loads) -> CurveRequest {
+    CurveRequest {
+        is_sql_run: false,
+        loads,
+        arrivals: Arrivals::Poisson,
+        in_flight_max: 256,
+        length: 8192,
+        mix: Mix::READS,
+        pattern: Pattern::Uniform,
+        log: None,
+        background: None,
+        provisioned: None,
+        bound: None,
+        precision: Ratio::of(2, 100),
+        point_least: Nanos::from_secs(5),
+        point_most: Nanos::from_secs(20),
+        sql: None,
+        neighbours_per_s: None,
+        ranks: 0,
     }
 }
