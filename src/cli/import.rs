@@ -248,6 +248,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         engine: EngineChoice {
             name: tools.join(" and "),
             buffered: false,
+            verify: false,
         },
         engine_about: String::new(),
         points: Vec::new(),

@@ -19,7 +19,7 @@ use super::progress::Progress;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::{membership, ranks};
-pub(super) use args::{MeasuringArgs, SHARED, engines, target};
+pub(super) use args::{BlocksArgs, MeasuringArgs, SHARED, engines, target};
 use benches::Benches;
 use host_lines::HostLines;
 pub(super) use job::Job;
@@ -94,12 +94,39 @@ pub(super) fn begin_on(
     engine: &str,
     target: Target,
 ) -> Result<Job, Error> {
+    refuse_unseen(args, &*verb, &target)?;
     let results = if membership::is_follower() {
         Results::elsewhere()
     } else {
         Results::begin(args.outcome.out.as_deref(), verb.name())?
     };
     Ok(job(args, verb, engine, target, results))
+}
+
+/// Refuses to verify where no bytes are read, or where others write them.
+pub(super) fn refuse_unseen(
+    args: &MeasuringArgs,
+    verb: &dyn Verb,
+    target: &Target,
+) -> Result<(), Error> {
+    if !args.blocks.verify {
+        return Ok(());
+    }
+    match target {
+        Target::Sim(_) | Target::Null { .. } => Err(usage!(
+            "--verify compares bytes, and '{target}' has none",
+            "give a directory, a file or a device"
+        )),
+        Target::Sql(_) => Err(usage!(
+            "--verify is for files and devices, and '{target}' is a database",
+            "leave it out; a database has checksums of its own"
+        )),
+        _ if args.outcome.ranks.same_blocks && verb.writes() => Err(usage!(
+            "with --same-blocks every rank writes the same blocks, and --verify knows only what one wrote",
+            "leave one of them out"
+        )),
+        Target::Paths { .. } | Target::Scratch { .. } => Ok(()),
+    }
 }
 
 /// A new run that leaves these results.
@@ -112,7 +139,7 @@ pub(super) fn job(
 ) -> Job {
     let options = RunOptions {
         destroy: args.destroy.clone(),
-        allow_holes: args.allow_holes,
+        allow_holes: args.blocks.allow_holes,
         workers: args.workers.unwrap_or(1) as usize,
         seed: args.outcome.seed(),
         directory: std::env::current_dir().unwrap_or_default(),
@@ -121,6 +148,7 @@ pub(super) fn job(
     let engine = EngineChoice {
         name: args.engine.clone().unwrap_or_else(|| engine.to_string()),
         buffered: args.buffered,
+        verify: args.blocks.verify,
     };
     let command = own_arguments();
     Job {

@@ -1,6 +1,6 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
-use super::measuring::{self, Announce, Job, MeasuringArgs, refuse_failed};
+use super::measuring::{self, Announce, BlocksArgs, Job, MeasuringArgs, refuse_failed};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{self, remark, result};
 use super::page;
@@ -138,6 +138,7 @@ fn request_of(job: &Job) -> Result<&OrionRequest, Error> {
 fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     let (request, target) = args.resolve(|| read_lun(&args.testname), Path::is_dir)?;
     check_members(&target)?;
+    measuring::refuse_unseen(&measuring(args), &request, &target)?;
     request
         .overrides()
         .iter()
@@ -174,7 +175,10 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
 fn measuring(args: &OrionArgs) -> MeasuringArgs {
     MeasuringArgs {
         buffered: args.buffered,
-        allow_holes: args.allow_holes,
+        blocks: BlocksArgs {
+            verify: args.verify,
+            allow_holes: args.allow_holes,
+        },
         destroy: args.destroy.clone(),
         outcome: args.outcome.clone(),
         workers: args.workers,

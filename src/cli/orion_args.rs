@@ -145,6 +145,9 @@ pub struct OrionArgs {
     /// Use the page cache instead of direct I/O
     #[arg(long, help_heading = RIGELS)]
     pub buffered: bool,
+    /// Compare every block that is read with what was written; name those that differ
+    #[arg(long, help_heading = RIGELS)]
+    pub verify: bool,
     /// Allow targets with holes: blocks that were never written
     #[arg(long, help_heading = RIGELS)]
     pub allow_holes: bool,
@@ -525,6 +528,7 @@ impl OrionArgs {
         let rigels = [
             ("--engine", self.engine != "auto"),
             ("--buffered", self.buffered),
+            ("--verify", self.verify),
             ("--allow-holes", self.allow_holes),
             ("--workers", self.workers.is_some()),
         ];

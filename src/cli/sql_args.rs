@@ -188,6 +188,7 @@ pub(super) fn refuse_raw(args: &MeasuringArgs, own: &[Raw<'_>], url: &str) -> Re
     let shared = [
         ("--engine", args.engine.is_some(), "the database's own I/O"),
         ("--buffered", args.buffered, "the database's own setting"),
+        ("--verify", args.blocks.verify, "checksums of its own"),
         (
             "--workers",
             args.workers.is_some(),

@@ -444,6 +444,7 @@ fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Head
         engine: EngineChoice {
             name: "watch".into(),
             buffered: false,
+            verify: false,
         },
         engine_about: about,
         points: Vec::new(),

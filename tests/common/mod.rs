@@ -307,6 +307,7 @@ pub(crate) fn header(spec: SimSpec, request: &dyn Verb, started: &str) -> Header
         engine: EngineChoice {
             name: "sim".into(),
             buffered: false,
+            verify: false,
         },
         engine_about: String::new(),
         points: Vec::new(),

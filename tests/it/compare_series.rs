@@ -61,6 +61,7 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
             rounds,
             found,
             hosts: None,
+            verified: None,
             findings: Vec::new(),
         },
     )

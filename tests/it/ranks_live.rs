@@ -102,6 +102,7 @@ fn bench(target: &Target, points: &[Point]) -> Bench {
     let engine = EngineChoice {
         name: "auto".into(),
         buffered: false,
+        verify: false,
     };
     let request = BenchRequest {
         target,

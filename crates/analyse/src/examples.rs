@@ -129,6 +129,7 @@ pub fn header() -> Header {
         engine: EngineChoice {
             name: "uring".into(),
             buffered: false,
+            verify: false,
         },
         engine_about: String::new(),
         points: Vec::new(),
@@ -246,6 +247,7 @@ pub fn sessions(updates: Ratio) -> PointRecord {
         streams: vec![stream],
         samples: (0..=11).map(sample).collect(),
         merge: None,
+        verified: None,
         visits: Vec::new(),
     }
 }
@@ -356,6 +358,7 @@ pub fn reads_of_a_millisecond() -> PointRecord {
         streams: vec![stream],
         samples: Vec::new(),
         merge: None,
+        verified: None,
         visits: Vec::new(),
     }
 }

@@ -31,7 +31,7 @@ use pacer::Pacer;
 use rigel_device::clock;
 use rigel_device::engine::{Engine, Session};
 use rigel_model::record::{
-    CoverageMap, End, KindRecord, PointRecord, SharedWindows, StreamRecord, Window,
+    CoverageMap, End, KindRecord, PointRecord, SharedWindows, StreamRecord, Verified, Window,
 };
 use rigel_model::workload::{Ops, Share};
 use rigel_model::{
@@ -235,12 +235,14 @@ fn record_of(
         _ => End::Complete,
     };
     let now = context.clock.now();
+    let mut looking = Nanos(0);
     for work in works {
         // A worker that the storage blocks does not hold its work.
         let Some(mut work) = work.try_lock().ok().and_then(|mut work| work.take()) else {
             continue;
         };
         work.leave_outstanding(now);
+        looking = looking.plus(work.looking);
         for (stream, lane) in work.streams.into_iter().zip(work.lanes) {
             let class = context.class_of[stream];
             lane.into_recorder().merge_into(&mut streams[class]);
@@ -273,6 +275,10 @@ fn record_of(
         streams,
         samples: Vec::new(),
         merge: None,
+        verified: context.engine.verified().map(|verified| Verified {
+            time: looking,
+            ..verified
+        }),
         visits: Vec::new(),
     })
 }
@@ -354,6 +360,8 @@ struct Work<'a> {
     table: Vec<InFlight>,
     /// Why the worker ended, if its session broke.
     fault: Option<Fault>,
+    /// Time for looking at the bytes of operations that had ended.
+    looking: Nanos,
 }
 
 /// The work of one worker; `None` before it begins, and once it was taken.
@@ -597,6 +605,7 @@ fn worker<'a>(
         lanes,
         table,
         fault: None,
+        looking: Nanos(0),
     });
     context.gate.arrive();
     context
@@ -749,6 +758,7 @@ fn drive(
 ) -> Result<DriveEnd, Fault> {
     let stage = &context.stage;
     let is_virtual = context.clock.is_virtual();
+    let verifies = context.engine.verifies();
     let mut over: Vec<Completion> = Vec::new();
     let (mut outstanding, mut measuring, mut batch, mut first) = (0, false, *BATCH.start(), 0);
     let (mut failures, mut again) = (0, Nanos(0));
@@ -805,7 +815,13 @@ fn drive(
         )?;
         now = context.clock.now();
         held = lock(shared);
-        let Some(Work { lanes, table, .. }) = held.as_mut() else {
+        let Some(Work {
+            lanes,
+            table,
+            looking,
+            ..
+        }) = held.as_mut()
+        else {
             return Ok(DriveEnd::Outstanding);
         };
         outstanding -= over.len();
@@ -815,14 +831,15 @@ fn drive(
             *BATCH.start()
         };
         let any_over = !over.is_empty();
+        if verifies && any_over {
+            look(session, &mut over);
+            *looking = looking.plus(context.clock.now().since(now));
+        }
         // Check again: the leading worker may have begun measuring meanwhile.
         learn_beginning(&mut measuring, lanes, stage);
         for Completion { slot, outcome } in over.drain(..) {
-            failures = if outcome == Outcome::Done {
-                0
-            } else {
-                failures + 1
-            };
+            let has_failed = outcome != Outcome::Done;
+            failures = usize::from(has_failed) * (failures + 1);
             let flight = &table[usize::from(slot)];
             lanes[usize::from(flight.lane)].over(slot, flight, now, outcome);
         }
@@ -831,6 +848,13 @@ fn drive(
         }
         stage.ended(now);
         lanes.iter_mut().for_each(Lane::report);
+    }
+}
+
+/// Looks at the bytes of operations that have ended: those that are wrong have failed.
+fn look(session: &mut dyn Session, over: &mut [Completion]) {
+    for one in over {
+        one.outcome = session.look(one.slot, one.outcome);
     }
 }
 

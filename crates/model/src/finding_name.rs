@@ -66,12 +66,19 @@ impl FindingName {
 
 finding_names! {
     Failures {
+        WrongBlocks = "wrong-blocks", Spoil, "warning",
+            "With `--verify`: blocks were read that do not hold what was written. *Rotten*: bits differ. *Misdirected*: \
+             what was written elsewhere. *Torn*: a part of a write. *Stale*: an earlier write, the last one is lost.",
+            "Trust this storage with nothing before you know why.";
         NothingDone = "nothing-done", Spoil, "warning",
             "A closed loop completed no operation, and none failed.",
             "Measure longer.";
         Failures = "failures", Doubt, "warning",
             "Operations failed; the figures describe the others.",
             "Read the log of the kernel (`dmesg`), the device or the database.";
+        NotVerified = "not-verified", Doubt, "warning",
+            "With `--verify`: no block was compared, as none was read, or it is not known what was written.",
+            "Measure reads, of a scratch file or of blocks that the run has written.";
         BrokenRounds = "broken-rounds", Doubt, "warning",
             "Rounds of a soak broke; the text has causes (20 at most), counts and dates.",
             "See what happened to the target then.";

@@ -55,7 +55,7 @@ pub use invocation::{Invocation, OrionFiles, RunOptions};
 pub use log_file::LifeCycle;
 pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
-pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
+pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot, WrongBytes};
 pub use pattern::Pattern;
 pub use plan_times::{PlanCosts, PlanTime, TablePlan};
 pub use point::{

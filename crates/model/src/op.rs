@@ -80,8 +80,44 @@ pub enum Cause {
     Short,
     /// A statement affected a different number of rows than intended.
     Rows,
+    /// The bytes that were read are not those that were written.
+    Wrong(WrongBytes),
     /// A database's error, by its SQLSTATE: five characters of ASCII.
     SqlState([u8; 5]),
+}
+
+/// How the bytes of a block differ from those that were written, the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WrongBytes {
+    /// What an earlier write had left there: a later one that was acknowledged is lost.
+    Stale,
+    /// A part of a write, and a part of what was there before.
+    Torn,
+    /// What was written to another place.
+    Misdirected,
+    /// What nothing has written.
+    Rotten,
+}
+
+impl WrongBytes {
+    /// Every way, in the order of reports.
+    pub const ALL: [WrongBytes; 4] = [
+        WrongBytes::Rotten,
+        WrongBytes::Misdirected,
+        WrongBytes::Torn,
+        WrongBytes::Stale,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            WrongBytes::Stale => "stale",
+            WrongBytes::Torn => "torn",
+            WrongBytes::Misdirected => "misdirected",
+            WrongBytes::Rotten => "rotten",
+        }
+    }
 }
 
 impl Cause {
@@ -91,6 +127,7 @@ impl Cause {
             Cause::Errno(number) => std::io::Error::from_raw_os_error(number).to_string(),
             Cause::Short => "short transfer".into(),
             Cause::Rows => "rows missing".into(),
+            Cause::Wrong(how) => format!("{} block", how.name()),
             Cause::SqlState(state) => {
                 let code: String = state.iter().map(|byte| char::from(*byte)).collect();
                 format!("SQLSTATE {code}{}", state_in_words(&code))

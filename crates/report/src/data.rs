@@ -64,6 +64,9 @@ struct RunReport<'a, M> {
     /// What was expected of the run, and whether it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     expect: Option<Value>,
+    /// What looking at the blocks found, if they were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<Value>,
     points_planned: usize,
     points: &'a [PointSummary],
     /// The verb's own results.
@@ -93,6 +96,8 @@ pub struct Reported<'a> {
     pub next_run: Option<NextRun>,
     /// What was expected of it with the answers, if it is of another verb than `expect`.
     pub expect: Option<Value>,
+    /// What looking at its blocks found, if they were looked at.
+    pub verified: Option<Value>,
     /// Its points.
     pub points: &'a [PointSummary],
     /// All findings.
@@ -111,6 +116,7 @@ impl Reported<'_> {
             trust: self.trust,
             next_run: self.next_run,
             expect: self.expect,
+            verified: self.verified,
             points_planned: header.points.len().max(points.len()),
             points,
             own,

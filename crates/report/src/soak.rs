@@ -589,6 +589,7 @@ mod tests {
             engine: EngineChoice {
                 name: "sim".into(),
                 buffered: false,
+                verify: false,
             },
             engine_about: String::new(),
             points: Vec::new(),
@@ -621,6 +622,7 @@ mod tests {
             rounds,
             found,
             hosts: None,
+            verified: None,
             findings: Vec::new(),
         }
     }
@@ -691,6 +693,7 @@ mod tests {
             trust: RunTrust::default(),
             next_run: None,
             expect: None,
+            verified: None,
             points: &[],
             findings: Vec::new(),
             each_host: &[],

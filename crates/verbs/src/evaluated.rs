@@ -7,7 +7,7 @@ use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::quantity::capital;
-use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks};
+use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks, verified};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange, StallEvent};
 use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause};
@@ -62,6 +62,12 @@ impl Evaluated {
             results.findings_mut().extend(found.findings);
         }
         results.findings_mut().extend(disks_that_stalled(&run));
+        let looked = results.verified();
+        if let Some(wrong) =
+            looked.and_then(|looked| verified::finding(&looked, &run.header.facts.members))
+        {
+            results.findings_mut().insert(0, wrong);
+        }
         if let Some(ended) = ended_in_stall(&run) {
             // The conclusion names the first warning.
             results.findings_mut().insert(0, ended);
@@ -114,6 +120,12 @@ impl Evaluated {
     pub fn conclusion(&self) -> Conclusion {
         let mut own = self.results.conclusion(&self.run.header);
         let mut findings = self.findings();
+        if let Some(wrong) = self
+            .findings()
+            .find(|finding| finding.is(FindingName::WrongBlocks))
+        {
+            own.sentence = format!("{}. {}", capital(&wrong.what), own.sentence);
+        }
         if let Some(modes) = findings.find(|finding| finding.is(FindingName::Modes)) {
             let _ = write!(own.sentence, " {}.", capital(&modes.what));
         }
@@ -162,9 +174,15 @@ impl Evaluated {
     pub fn document(&self) -> Document {
         let trust = self.trust();
         let findings = parts::findings(&trust);
+        let next_run = self.next_run.into_iter().map(parts::next_run);
+        let verified = self
+            .results
+            .verified()
+            .as_ref()
+            .and_then(verified::sentence);
         let frame = Document {
             next: self.verb.next_commands(),
-            standing: self.next_run.into_iter().map(parts::next_run).collect(),
+            standing: next_run.chain(verified).collect(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };
         let mut document = self.results.document(&self.run, findings, frame);
@@ -195,6 +213,7 @@ impl Evaluated {
             trust: self.trust(),
             next_run: self.next_run,
             expect: self.expected.as_ref().map(|expected| json!(expected)),
+            verified: self.results.verified().as_ref().map(verified::figures),
             points: self.results.points(),
             findings: self.findings().map(FindingWithCause::from).collect(),
             each_host,

@@ -79,6 +79,7 @@ pub fn of_soak<'a>(
         findings,
         // A comparison is of the sums.
         hosts: _,
+        verified: _,
     } = result;
     let with = |wanted: fn(&&Round) -> bool| rounds.iter().filter(wanted).count();
     let of_rounds = [

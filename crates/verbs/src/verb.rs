@@ -5,9 +5,9 @@ use rigel_analyse::compare::subject::{Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
 use rigel_analyse::{BoundVerdict, PointSummary, SoFar};
-use rigel_model::record::End;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
+use rigel_model::record::{End, Verified};
 use rigel_model::{Error, Finding, FindingName, Invocation, PrivateServer};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
@@ -121,6 +121,11 @@ pub trait VerbResult: Any {
     /// The measured points, in order; empty for rounds and for figures of another tool.
     fn points(&self) -> &[PointSummary] {
         &[]
+    }
+
+    /// What looking at the blocks of the run found; `None` if nobody looked.
+    fn verified(&self) -> Option<Verified> {
+        Verified::sum(self.points().iter().map(|point| point.verified.as_ref()))
     }
 
     /// The answer in a sentence or two.

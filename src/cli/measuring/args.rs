@@ -42,9 +42,8 @@ pub(in crate::cli) struct MeasuringArgs {
     /// Use the page cache instead of direct I/O
     #[arg(long, conflicts_with = "resume")]
     pub(in crate::cli) buffered: bool,
-    /// Allow targets with holes: blocks that were never written
-    #[arg(long, conflicts_with = "resume")]
-    pub(in crate::cli) allow_holes: bool,
+    #[command(flatten)]
+    pub(in crate::cli) blocks: BlocksArgs,
     /// Target that Rigel may overwrite, by the same path; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(in crate::cli) destroy: Vec<PathBuf>,
@@ -55,6 +54,17 @@ pub(in crate::cli) struct MeasuringArgs {
     pub(in crate::cli) workers: Option<u32>,
     #[command(flatten)]
     pub(in crate::cli) password: PasswordArgs,
+}
+
+/// What the blocks of files and devices hold.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(in crate::cli) struct BlocksArgs {
+    /// Compare every block that is read with what was written; name those that differ
+    #[arg(long, conflicts_with = "resume")]
+    pub(in crate::cli) verify: bool,
+    /// Allow targets with holes: blocks that were never written
+    #[arg(long, conflicts_with = "resume")]
+    pub(in crate::cli) allow_holes: bool,
 }
 
 impl MeasuringArgs {

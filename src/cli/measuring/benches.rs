@@ -175,7 +175,7 @@ fn arms(job: &Job, duet: &DuetRequest) -> Vec<BenchPlan> {
         target: of.target.clone().unwrap_or_else(|| job.target.clone()),
         engine: EngineChoice {
             name: of.engine.clone().unwrap_or_else(|| job.engine.name.clone()),
-            buffered: job.engine.buffered,
+            ..job.engine.clone()
         },
         sql: sessions(duet),
         access: servers.next(),
@@ -223,6 +223,7 @@ fn parts(job: &Job) -> Vec<BenchPlan> {
             engine: EngineChoice {
                 name: engine,
                 buffered: false,
+                verify: false,
             },
             sql,
             access: job.access.clone(),

@@ -243,6 +243,7 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
         engine: EngineChoice {
             name: bench.engine_name().into(),
             buffered: job.engine.buffered,
+            verify: job.engine.verify,
         },
         engine_about: bench.engine_about(),
         points,

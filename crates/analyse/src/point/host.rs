@@ -101,6 +101,7 @@ mod tests {
                 sample(2, 1, 110, stolen),
             ],
             merge: None,
+            verified: None,
             visits: Vec::new(),
         }
     }

@@ -22,4 +22,5 @@ pub mod sql;
 pub mod stalls;
 pub mod steady;
 pub mod summary;
+pub mod verified;
 pub mod visits;

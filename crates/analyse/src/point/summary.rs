@@ -18,7 +18,7 @@ use crate::figures::confidence::{
 };
 use crate::figures::latency::{LatencyFigure, LatencySummary};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
-use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Window};
+use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Verified, Window};
 use rigel_model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Sample,
     Step, Until,
@@ -61,6 +61,9 @@ pub struct PointSummary {
     /// The visits in which the point was measured; empty if it was measured in one piece.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<VisitFigures>,
+    /// What looking at its blocks found.
+    #[serde(skip)]
+    pub verified: Option<Verified>,
     /// True once the intervals include what the other points of the run show.
     #[serde(skip)]
     pub is_widened: bool,
@@ -415,6 +418,7 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
         witness,
         sql,
         visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),
+        verified: record.verified.clone(),
         is_widened: false,
         findings,
     }

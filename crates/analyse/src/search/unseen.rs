@@ -508,6 +508,7 @@ mod tests {
             }],
             samples: Vec::new(),
             merge: None,
+            verified: None,
             visits: Vec::new(),
         }
     }

@@ -395,6 +395,7 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
         witness: None,
         sql: None,
         visits: Vec::new(),
+        verified: None,
         is_widened: false,
         findings: Vec::new(),
     }

@@ -13,7 +13,7 @@ use crate::figures::modes::ModesReader;
 use crate::ranks::{SoakHosts, SoakHostsReader};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
-use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord};
+use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord, Verified};
 use rigel_model::{Finding, Load, Objective};
 
 /// A series of rounds with its analysis.
@@ -25,6 +25,8 @@ pub struct SoakResult {
     pub found: Predictability,
     /// The hosts, if several ranks measured each round together.
     pub hosts: Option<SoakHosts>,
+    /// What looking at the blocks of all rounds found.
+    pub verified: Option<Verified>,
     /// Findings that are not in the header.
     pub findings: Vec<Finding>,
 }
@@ -40,6 +42,7 @@ impl SoakResult {
             rounds,
             found: predictability,
             hosts: None,
+            verified: None,
             findings,
         })
     }
@@ -62,6 +65,7 @@ pub struct SoakReader {
     causes: Causes,
     credit: CreditReader,
     modes: ModesReader,
+    verified: Option<Verified>,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
 }
@@ -79,6 +83,8 @@ impl SoakReader {
     pub fn add(&mut self, record: &PointRecord) {
         if let Some(round) = round(record, &self.objectives) {
             self.causes.add(&round, record);
+            let verified = [self.verified.as_ref(), record.verified.as_ref()];
+            self.verified = Verified::sum(verified.into_iter());
             if let Some(times) = of_one_kind(record) {
                 self.modes.add(&times);
             }
@@ -121,6 +127,7 @@ impl SoakReader {
             rounds: self.rounds,
             found: predictability,
             hosts: self.hosts,
+            verified: self.verified,
             findings,
         }
     }

@@ -2,10 +2,8 @@
 //! buffer per slot if there are writes. Data that were read are never written again: they may
 //! compress, and two sessions may have read the same data.
 
-use crate::clock;
-use rigel_model::Kind;
-use rigel_model::workload::content;
-use rigel_model::workload::rng::Rng;
+use super::verification::{SubmittedOp, VolumeContents};
+use rigel_model::{Kind, Op, Outcome, Slot};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -21,13 +19,12 @@ pub(super) struct Buffers {
     /// writes.
     pieces: Vec<(usize, usize)>,
     slots: usize,
-    /// Number of writes so far: makes each written sector unique.
-    serial: u64,
+    /// The operation in each slot, and its piece.
+    submitted: Vec<(SubmittedOp, usize)>,
 }
 
 impl Buffers {
-    /// Creates a buffer for each of `lengths`, and a second one each for `writes`, full of random
-    /// bytes.
+    /// Creates a buffer for each of `lengths`, and a second one each for `writes`.
     pub(super) fn new(lengths: &[u32], writes: bool) -> Self {
         let mut end = 0;
         let again = if writes { lengths } else { &[] };
@@ -53,13 +50,11 @@ impl Buffers {
             layout,
             pieces,
             slots: lengths.len(),
-            serial: 0,
+            submitted: vec![Default::default(); lengths.len()],
         };
-        // Two sessions must never write the same bytes, even one after the other in the same
-        // memory.
-        let mut rng = Rng::new(clock::fresh_seed(), base.as_ptr() as u64);
         for piece in 0..buffers.pieces.len() {
-            content::fill(buffers.piece(piece), &mut rng);
+            // The kernel gives memory its pages only now.
+            buffers.piece(piece).fill(1);
         }
         buffers
     }
@@ -69,18 +64,28 @@ impl Buffers {
         self.pieces.len()
     }
 
-    /// The piece for an operation of `kind` in `slot`. For a write, its content is made different
-    /// from anything written before.
+    /// The piece for `op` in `slot`, which goes to an offset of a file. For a write, its content is made.
     ///
     /// # Panics
     /// If the piece is shorter than the operation: the kernel would write beyond it.
-    pub(super) fn take(&mut self, slot: usize, kind: Kind, length: u32) -> usize {
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        slot: Slot,
+        op: Op,
+        place: (usize, u64),
+        contents: &VolumeContents,
+    ) -> usize {
+        let slot = usize::from(slot);
+        let length = op.length as usize;
         assert!(
-            length as usize <= self.length(slot),
+            length <= self.length(slot),
             "an operation of {length} bytes in a slot of {}",
             self.length(slot)
         );
-        if matches!(kind, Kind::Read | Kind::Scan) {
+        if matches!(op.kind, Kind::Read | Kind::Scan) {
+            contents.begin_read(place, op.length, &mut self.submitted[slot].0);
+            self.submitted[slot].1 = slot;
             return slot;
         }
         // A volume opened for reading has no write buffers, and the kernel refuses the write.
@@ -89,10 +94,23 @@ impl Buffers {
         } else {
             slot
         };
-        self.serial += 1;
-        let serial = self.serial;
-        content::stamp(&mut self.piece(piece)[..length as usize], serial);
+        let mut submitted = std::mem::take(&mut self.submitted[slot].0);
+        contents.begin_write(place, &mut self.piece(piece)[..length], &mut submitted);
+        self.submitted[slot] = (submitted, piece);
         piece
+    }
+
+    /// Looks at the bytes of the operation in `slot`, which has ended. Returns its outcome.
+    pub(super) fn look(
+        &mut self,
+        slot: Slot,
+        outcome: Outcome,
+        contents: &VolumeContents,
+    ) -> Outcome {
+        let (mut submitted, piece) = std::mem::take(&mut self.submitted[usize::from(slot)]);
+        let outcome = contents.end(&mut submitted, self.piece(piece), outcome);
+        self.submitted[usize::from(slot)] = (submitted, piece);
+        outcome
     }
 
     /// Address of a piece; fixed as long as `self` lives.
@@ -130,7 +148,13 @@ mod tests {
     #[should_panic(expected = "an operation of 8192 bytes in a slot of 4096")]
     fn no_engine_gets_memory_that_is_shorter_than_its_operation() {
         let mut buffers = Buffers::new(&[8192, 4096], false);
-        assert_eq!(buffers.take(0, Kind::Read, 8192), 0);
-        buffers.take(1, Kind::Read, 8192);
+        let contents = VolumeContents::of_new_file();
+        let op = Op {
+            position: 0,
+            length: 8192,
+            kind: Kind::Read,
+        };
+        assert_eq!(buffers.take(0, op, (0, 0), &contents), 0);
+        buffers.take(1, op, (0, 0), &contents);
     }
 }

@@ -8,6 +8,7 @@ use super::buffers::Buffers;
 use super::volume::Volume;
 use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
+use rigel_model::record::Verified;
 use rigel_model::{
     Cause, Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot, failed,
 };
@@ -102,6 +103,14 @@ impl Engine for Libaio {
         self.volume.usable()
     }
 
+    fn verifies(&self) -> bool {
+        self.volume.contents().is_verified()
+    }
+
+    fn verified(&self) -> Option<Verified> {
+        self.volume.contents().take()
+    }
+
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `context`.
@@ -114,6 +123,7 @@ impl Engine for Libaio {
                     count = lengths.len()
                 )
             })?;
+        self.volume.contents().catch_up();
         Ok(Box::new(LibaioSession {
             volume: &self.volume,
             clock: &self.clock,
@@ -232,7 +242,7 @@ impl Session for LibaioSession<'_> {
             .buffers
             .as_mut()
             .expect("only drop takes the buffers away");
-        let piece = buffers.take(slot.into(), op.kind, op.length);
+        let piece = buffers.take(slot, op, (file, offset), self.volume.contents());
         let (opcode, rw_flags) = match op.kind {
             Kind::Read | Kind::Scan => (PREAD, 0),
             Kind::Write => (PWRITE, 0),
@@ -251,6 +261,12 @@ impl Session for LibaioSession<'_> {
         };
         self.collected.push(slot);
         Ok(())
+    }
+
+    fn look(&mut self, slot: Slot, outcome: Outcome) -> Outcome {
+        let buffers = self.buffers.as_mut();
+        let buffers = buffers.expect("only drop takes the buffers away");
+        buffers.look(slot, outcome, self.volume.contents())
     }
 
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {

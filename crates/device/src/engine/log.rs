@@ -10,10 +10,9 @@ use super::blocking::Blocking;
 use super::buffers::Buffers;
 use super::guard;
 use super::scratch::{self, Made};
+use super::verification::VolumeContents;
 use super::{Engine, Session};
-use crate::clock::{self, Clock};
-use rigel_model::workload::content;
-use rigel_model::workload::rng::Rng;
+use crate::clock::Clock;
 use rigel_model::{Bytes, Error, Fault, LifeCycle, MIB, Op, Outcome, failed};
 use rustix::fs::FallocateFlags;
 use std::collections::VecDeque;
@@ -37,6 +36,7 @@ pub struct LogFile {
     state: Mutex<LogState>,
     /// A group is durable.
     synced: Condvar,
+    contents: VolumeContents,
 }
 
 /// What its writers share.
@@ -117,6 +117,7 @@ impl LogFile {
             clock: Clock::real(),
             state: Mutex::default(),
             synced: Condvar::new(),
+            contents: VolumeContents::of_new_file(),
         })
     }
 
@@ -186,10 +187,10 @@ fn begin(file: &File, life_cycle: LifeCycle) -> std::io::Result<()> {
 }
 
 fn fill(file: &File) -> std::io::Result<()> {
-    let mut rng = Rng::new(clock::fresh_seed(), 0);
+    let contents = VolumeContents::of_new_file();
     let mut piece = vec![0; PIECE];
     for at in (0..SEGMENT).step_by(PIECE) {
-        content::fill(&mut piece, &mut rng);
+        contents.fill(&mut piece, at);
         file.write_all_at(&piece, at)?;
     }
     Ok(())
@@ -246,8 +247,10 @@ impl Engine for LogFile {
         drop(state);
         let writer = Writer { log: self };
         let mut buffers = Buffers::new(lengths, true);
+        // Records lie anywhere: each is the first of a generation of its own.
+        let contents = &self.contents;
         let execute = move |op: Op| -> Result<Outcome, Fault> {
-            let piece = buffers.take(0, op.kind, op.length);
+            let piece = buffers.take(0, op, (0, 0), contents);
             let record = &buffers.piece(piece)[..op.length as usize];
             let transferred = match writer.log.append(record) {
                 Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),

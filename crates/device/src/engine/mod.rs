@@ -11,6 +11,7 @@ pub mod fork;
 pub mod guard;
 pub mod inherited;
 pub mod layout;
+mod ledger;
 pub mod libaio;
 pub mod log;
 mod mounts;
@@ -28,13 +29,15 @@ pub mod sim;
 pub(crate) mod temp_dir;
 pub mod trace;
 pub mod uring;
+mod verification;
 pub mod volume;
 
 pub use file_engine::{FileEngine, Open};
 pub use registry::{AUTO, ENGINES, choose, info, names};
 
 use crate::clock::Clock;
-use rigel_model::{Completion, Error, Fault, Nanos, Op, ServerSample, Slot};
+use rigel_model::record::Verified;
+use rigel_model::{Completion, Error, Fault, Nanos, Op, Outcome, ServerSample, Slot};
 
 /// One ring, one file handle, one connection: a session with outstanding operations.
 ///
@@ -55,6 +58,12 @@ pub trait Session {
     /// # Errors
     /// The session is broken.
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault>;
+
+    /// Looks at the bytes of a completed operation, if its engine verifies. Returns its outcome, which is a failure if
+    /// they are wrong. Called after the end of the operation was timed, and before its slot is used again.
+    fn look(&mut self, _slot: Slot, outcome: Outcome) -> Outcome {
+        outcome
+    }
 }
 
 /// A way to execute operations on one target.
@@ -73,6 +82,16 @@ pub trait Engine: Send + Sync {
 
     /// Size of the part of the volume that operations can reach, in bytes.
     fn usable(&self) -> u64;
+
+    /// True if sessions [look](Session::look) at what they read.
+    fn verifies(&self) -> bool {
+        false
+    }
+
+    /// What looking found since the last call; `None` if nobody looked.
+    fn verified(&self) -> Option<Verified> {
+        None
+    }
 
     /// Observer of a target with its own counters, independent of the sessions.
     fn server_monitor(&self) -> Option<&dyn ServerMonitor> {

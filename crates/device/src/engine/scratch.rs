@@ -7,9 +7,7 @@
 use super::buffers::Buffers;
 use super::guard::{self, Permit};
 use super::opened::{Opened, by_number};
-use crate::clock;
-use rigel_model::workload::content;
-use rigel_model::workload::rng::Rng;
+use super::verification::VolumeContents;
 use rigel_model::{Bytes, Error, FileKind, Finding, FindingName, GIB, MIB, failed, usage};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
 use std::collections::BTreeMap;
@@ -356,13 +354,13 @@ fn fill(
         .and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT))
         .is_ok();
     let mut buffers = Buffers::new(&[PIECE], false);
-    let mut rng = Rng::new(clock::fresh_seed(), 0);
+    let contents = VolumeContents::of_new_file();
     let mut written = 0;
     while written < bytes.0 {
         let length =
             usize::try_from(u64::from(PIECE).min(bytes.0 - written)).expect("at most one piece");
         let piece = &mut buffers.piece(0)[..length];
-        content::fill(piece, &mut rng);
+        contents.fill(piece, written);
         file.write_all_at(piece, written).map_err(failed)?;
         written += length as u64;
         if !progress(Bytes(written), bytes) {

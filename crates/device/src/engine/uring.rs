@@ -10,6 +10,7 @@ use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
+use rigel_model::record::Verified;
 use rigel_model::{
     Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot, failed,
 };
@@ -201,6 +202,14 @@ impl Engine for Uring {
         self.volume.usable()
     }
 
+    fn verifies(&self) -> bool {
+        self.volume.contents().is_verified()
+    }
+
+    fn verified(&self) -> Option<Verified> {
+        self.volume.contents().take()
+    }
+
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let failed = |error: std::io::Error| {
             failed!(
@@ -210,6 +219,7 @@ impl Engine for Uring {
             )
         };
         let ring = self.setup.build(lengths.len()).map_err(failed)?;
+        self.volume.contents().catch_up();
         let buffers = Buffers::new(lengths, self.volume.is_writable());
         let files_registered = self.files && register_files(&ring, &self.volume);
         let buffers_registered = self.buffers && register_buffers(&ring, &buffers);
@@ -250,7 +260,7 @@ impl UringSession<'_> {
             .buffers
             .as_mut()
             .expect("only drop takes the buffers away");
-        let piece = buffers.take(slot.into(), op.kind, op.length);
+        let piece = buffers.take(slot, op, (file, offset), self.volume.contents());
         let address = buffers.address(piece);
         let piece = u16::try_from(piece).expect("slots are few");
         let fixed_file = Fixed(u32::try_from(file).expect("few files"));
@@ -359,6 +369,12 @@ impl Session for UringSession<'_> {
         self.collected += 1;
         self.outstanding += 1;
         Ok(())
+    }
+
+    fn look(&mut self, slot: Slot, outcome: Outcome) -> Outcome {
+        let buffers = self.buffers.as_mut();
+        let buffers = buffers.expect("only drop takes the buffers away");
+        buffers.look(slot, outcome, self.volume.contents())
     }
 
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {

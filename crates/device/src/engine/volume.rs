@@ -3,6 +3,7 @@
 use super::guard::{self, Permit};
 use super::layout::VolumeMap;
 use super::opened::Opened;
+use super::verification::VolumeContents;
 use rigel_model::{Error, FileKind, Op, failed};
 use std::fs::{File, OpenOptions};
 
@@ -13,6 +14,7 @@ pub struct Volume {
     map: VolumeMap,
     direct: bool,
     writable: bool,
+    contents: VolumeContents,
     /// For each file: true if Rigel made it. Such files are marked again after writing.
     ours: Vec<bool>,
 }
@@ -31,6 +33,7 @@ impl Volume {
             map,
             direct,
             writable: false,
+            contents: VolumeContents::of(members.iter()),
             ours: Vec::new(),
         })
     }
@@ -49,8 +52,21 @@ impl Volume {
             map,
             direct,
             writable: true,
+            contents: VolumeContents::of(members.iter().map(Permit::target)),
             ours,
         })
+    }
+
+    /// Compares from now on what is read with what was written. All operations are multiples of `grain` bytes.
+    ///
+    /// # Errors
+    /// Nothing is written, and a file holds what Rigel has not written.
+    pub fn verify(&mut self, grain: u64) -> Result<(), Error> {
+        self.contents.verify(grain, self.writable)
+    }
+
+    pub(super) fn contents(&self) -> &VolumeContents {
+        &self.contents
     }
 
     /// Size of the volume in bytes.

@@ -206,6 +206,35 @@ pub struct SlowestHost {
     pub rate: f64,
 }
 
+/// Opens the members of a volume, for writing if the plan writes and the guard permits it. Says what the guard doubts.
+fn open_volume(
+    request: &BenchRequest,
+    members: Vec<Opened>,
+    map: VolumeMap,
+    (scratch, doubts): (&Option<Arc<Scratch>>, &mut Vec<Finding>),
+) -> Result<Volume, Error> {
+    let is_direct = !request.engine.buffered;
+    let mut volume = match scratch {
+        _ if !request.writes => Volume::to_read(&members, map, is_direct)?,
+        Some(scratch) => Volume::to_write(&[scratch.permit()?], map, is_direct)?,
+        None => {
+            // Check again a second later, at the last moment: another program may have begun to
+            // use it.
+            let permit = |member| guard::permit(member, request.destroy);
+            let permits = members
+                .into_iter()
+                .map(permit)
+                .collect::<Result<Vec<_>, _>>()?;
+            doubts.extend(permits.iter().filter_map(guard::Permit::doubt).cloned());
+            Volume::to_write(&permits, map, is_direct)?
+        }
+    };
+    if request.engine.verify {
+        volume.verify(request.grain)?;
+    }
+    Ok(volume)
+}
+
 /// Receives events.
 pub type Listen<'a> = dyn FnMut(Event) + 'a;
 
@@ -357,22 +386,7 @@ impl Bench {
         } else {
             members.iter().map(named).collect()
         };
-        let volume = match &scratch {
-            _ if !request.writes => Volume::to_read(&members, map, !buffered)?,
-            Some(scratch) => Volume::to_write(&[scratch.permit()?], map, !buffered)?,
-            None => {
-                // Check again a second later, at the last moment: another program may have begun to
-                // use it.
-                let permit = |member| guard::permit(member, request.destroy);
-                let permits = members
-                    .into_iter()
-                    .map(permit)
-                    .collect::<Result<Vec<_>, _>>()?;
-                let doubts = permits.iter().filter_map(guard::Permit::doubt);
-                look.findings.extend(doubts.cloned());
-                Volume::to_write(&permits, map, !buffered)?
-            }
-        };
+        let volume = open_volume(request, members, map, (&scratch, &mut look.findings))?;
         refuse_too_many(&points, request, look.host.memory)?;
         let logs = log_files(request.target, &points)?;
         if !logs.is_empty() && points.iter().all(|point| life_cycle(point).is_some()) {

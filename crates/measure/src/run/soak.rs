@@ -237,6 +237,7 @@ fn unmeasured(point: Point, end: End) -> PointRecord {
         streams: Vec::new(),
         samples: Vec::new(),
         merge: None,
+        verified: None,
         visits: Vec::new(),
     }
 }

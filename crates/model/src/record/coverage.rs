@@ -93,6 +93,15 @@ impl CoverageMap {
         }
     }
 
+    /// True if `position` was touched; false also where blocks have no bit.
+    pub fn has_touched(&self, position: u64) -> bool {
+        let within = position & ((1 << self.slice_shift) - 1);
+        let bit = ((position >> self.slice_shift) << self.tracked_shift) | within;
+        #[allow(clippy::cast_possible_truncation, reason = "at most TRACKED_MAX / 64")]
+        let word = || self.bits[(bit / 64) as usize].load(Ordering::Relaxed);
+        within >> self.tracked_shift == 0 && word() & (1 << (bit % 64)) != 0
+    }
+
     /// Returns the coverage so far.
     pub fn read(&self) -> Coverage {
         let slices: Vec<u64> = self

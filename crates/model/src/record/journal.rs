@@ -72,6 +72,9 @@ pub struct EngineChoice {
     pub name: String,
     /// Uses the page cache instead of direct I/O.
     pub buffered: bool,
+    /// Compares every block that is read with what was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
 }
 
 /// A line of the journal: written from what is borrowed, read as what is owned.

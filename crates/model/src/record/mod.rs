@@ -14,6 +14,7 @@ mod merge;
 pub mod ranks;
 mod recording;
 mod stall;
+mod verified;
 pub mod visits;
 mod watched;
 
@@ -32,6 +33,7 @@ pub use recording::{
     WINDOW, Window,
 };
 pub use stall::{StallChange, StallEvent};
+pub use verified::{Verified, WrongBlock};
 pub use watched::{
     DatabaseInterval, DiskInterval, FlowKind, RequestFlow, TracedRequests, WatchedInterval,
 };

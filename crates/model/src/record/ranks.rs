@@ -9,6 +9,7 @@
 use super::coverage::Coverage;
 use super::merge::RankMerge;
 use super::recording::{End, KindRecord, Latencies, PointRecord, StreamRecord, Window};
+use super::verified::Verified;
 use super::visits;
 use crate::text::read_in_line;
 use crate::{Coordinates, Host, Nanos, Stream, TargetFacts};
@@ -292,6 +293,7 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
         streams: streams.collect(),
         samples: Vec::new(),
         merge: Some(place.merge.clone()),
+        verified: Verified::sum(parts.iter().map(|part| part.record.verified.as_ref())),
         visits: Vec::new(),
     })
 }
@@ -630,6 +632,7 @@ mod tests {
                 streams: vec![stream],
                 samples: vec![crate::Sample::default()],
                 merge: None,
+                verified: None,
                 visits: Vec::new(),
             },
         }

@@ -9,6 +9,7 @@
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
 use super::merge::RankMerge;
+use super::verified::Verified;
 use crate::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -292,6 +293,9 @@ pub struct PointRecord {
     /// How the records of several ranks became this one; `None` for what one process measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<RankMerge>,
+    /// What looking at its blocks found; `None` if nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
     /// The visits that were joined to this record; empty in the record of one visit, and in the
     /// journal.
     #[serde(skip)]

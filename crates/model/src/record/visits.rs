@@ -7,6 +7,7 @@
 
 use super::merge::RankMerge;
 use super::recording::{End, Latencies, PointRecord, StreamRecord, Window};
+use super::verified::Verified;
 use crate::{Coordinates, Kind, Nanos};
 use std::collections::HashMap;
 
@@ -93,6 +94,7 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
         streams,
         samples,
         merge: RankMerge::of_visits(visits.iter().filter_map(|visit| visit.merge.as_ref())),
+        verified: Verified::sum(visits.iter().map(|visit| visit.verified.as_ref())),
         visits: visits.iter().map(|visit| (*visit).clone()).collect(),
     })
 }
@@ -187,6 +189,7 @@ mod tests {
             streams: vec![stream],
             samples: vec![sample(3), sample(5)],
             merge: None,
+            verified: None,
             visits: Vec::new(),
         }
     }

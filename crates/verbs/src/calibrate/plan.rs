@@ -977,6 +977,7 @@ mod tests {
             streams: vec![stream],
             samples: Vec::new(),
             merge: None,
+            verified: None,
             visits: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);

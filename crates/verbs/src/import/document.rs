@@ -559,6 +559,7 @@ mod tests {
             engine: EngineChoice {
                 name: imported[0].tool.clone(),
                 buffered: false,
+                verify: false,
             },
             engine_about: String::new(),
             points: Vec::new(),

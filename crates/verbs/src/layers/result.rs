@@ -462,6 +462,7 @@ mod tests {
             streams: vec![stream],
             samples: Vec::new(),
             merge: None,
+            verified: None,
             visits: Vec::new(),
         }
     }

@@ -735,6 +735,7 @@ mod tests {
                 .collect(),
             samples: Vec::new(),
             merge: None,
+            verified: None,
             visits: Vec::new(),
         }
     }

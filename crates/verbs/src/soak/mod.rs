@@ -5,6 +5,7 @@ use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::series::soak::{SoakReader, SoakResult};
 use rigel_analyse::series::soak_request::SoakRequest;
+use rigel_model::record::Verified;
 use rigel_model::record::journal::{self, Header, MeasuredLine, Run};
 use rigel_model::{Error, Finding, Load};
 use rigel_report::data::Reported;
@@ -68,6 +69,10 @@ impl VerbResult for SoakResult {
 
     fn findings_mut(&mut self) -> &mut Vec<Finding> {
         &mut self.findings
+    }
+
+    fn verified(&self) -> Option<Verified> {
+        self.verified.clone()
     }
 
     fn conclusion(&self, header: &Header) -> Conclusion {

@@ -137,7 +137,8 @@ fn mark_of(file: &File) -> std::io::Result<String> {
     ))
 }
 
-fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
+/// True if Rigel made the file, and nobody has changed it since.
+pub(super) fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
     let mut value = [0; 256];
     if target.kind() != FileKind::File {
         return Ok(false);

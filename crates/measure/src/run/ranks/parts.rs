@@ -207,6 +207,7 @@ mod tests {
                 })
                 .collect(),
             merge: None,
+            verified: None,
             visits: Vec::new(),
         }
     }
