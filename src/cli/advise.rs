@@ -77,6 +77,9 @@ fn name_and_help(product: Product) -> (&'static str, &'static str) {
             "The row of DBA_RSRC_IO_CALIBRATE, and system statistics",
         ),
         Product::Scylla => ("scylla", "The file io_properties.yaml"),
+        Product::Redpanda => ("redpanda", "The file io-config.yaml"),
+        Product::Etcd => ("etcd", "Heartbeats and elections"),
+        Product::Cockroach => ("cockroach", "The bandwidth of a store"),
         Product::Linux => ("linux", "The kernel's io.cost.model"),
     }
 }

@@ -73,6 +73,8 @@ pub fn calibration() -> Calibration {
         life_cycle: Some(life_cycle),
         at: at(writers, 4096, rate),
     };
+    calibration.large_writes.lasting = Some(at(8, 1 << 20, 800.0));
+    calibration.large_writes.first_minute = Some(at(8, 1 << 20, 2000.0));
     calibration.log_files = vec![
         log_file(LifeCycle::Grow, 1, 500.0),
         log_file(LifeCycle::Sized, 1, 600.0),

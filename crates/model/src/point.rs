@@ -59,6 +59,11 @@ pub enum Coordinates {
         /// Outstanding I/Os.
         depth: u32,
     },
+    /// Large sequential writes, like those of a backup or of a compaction.
+    LargeWrite {
+        /// False for the first minute, true for what comes after it.
+        sustained: bool,
+    },
     /// Durable appends at depth 1, like those of a log writer.
     Log {
         /// Bytes of one append.
@@ -255,6 +260,8 @@ pub enum Step {
     Stream,
     /// Small random writes.
     Write,
+    /// Large sequential writes.
+    LargeWrite,
     /// Durable appends.
     Log,
     /// An earlier depth, measured again.
@@ -306,6 +313,7 @@ impl Coordinates {
             Self::Large { .. } => Step::Large,
             Self::Stream => Step::Stream,
             Self::Write { .. } => Step::Write,
+            Self::LargeWrite { .. } => Step::LargeWrite,
             Self::Log { .. } => Step::Log,
             Self::Again { .. } => Step::Again,
             Self::ClosingDepth { .. } | Self::ClosingWrite { .. } => Step::Closing,
@@ -340,7 +348,7 @@ impl Coordinates {
             Self::Round { outstanding, .. } => outstanding,
             Self::Cell { small: 0, large } => large,
             Self::Cell { small, .. } => small,
-            Self::Precondition { pass: 1 } => 8,
+            Self::Precondition { pass: 1 } | Self::LargeWrite { .. } => 8,
             Self::Precondition { .. } => 32,
             Self::Pass { .. } | Self::Within { .. } | Self::Stream | Self::Reread { .. } => 1,
             Self::Log { writers, .. } => writers,
@@ -453,6 +461,8 @@ impl Coordinates {
             Self::Large { depth } => format!("large:{depth}"),
             Self::Stream => "stream".into(),
             Self::Write { depth } => format!("write:{depth}"),
+            Self::LargeWrite { sustained: false } => "large_write:first".into(),
+            Self::LargeWrite { sustained: true } => "large_write:sustained".into(),
             Self::Log {
                 bytes,
                 life_cycle: None,
@@ -611,6 +621,10 @@ impl std::fmt::Display for Coordinates {
             Self::Large { depth } => write!(f, "large reads, depth {depth}"),
             Self::Stream => write!(f, "one sequential stream"),
             Self::Write { depth } => write!(f, "writes, depth {depth}"),
+            Self::LargeWrite { sustained: false } => write!(f, "the first minute of large writes"),
+            Self::LargeWrite { sustained: true } => {
+                write!(f, "large writes after their first minute")
+            }
             Self::Log {
                 bytes,
                 life_cycle,

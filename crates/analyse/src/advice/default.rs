@@ -20,7 +20,7 @@ pub struct ProductDefault {
 impl ProductDefault {
     /// The default of a setting on a machine with this number of CPUs; `None` if the product has none.
     pub(super) fn of(product: Product, setting: &str, cpus: u32) -> Option<Self> {
-        use Product::{Mariadb, Mysql, Oracle, Postgres};
+        use Product::{Etcd, Mariadb, Mysql, Oracle, Postgres};
         let always = |value: &str| Self {
             value: value.into(),
             since: None,
@@ -50,6 +50,8 @@ impl ProductDefault {
             | (Mysql | Mariadb, "innodb_read_io_threads" | "innodb_write_io_threads") => {
                 always("4")
             }
+            (Etcd, "heartbeat-interval") => always("100"),
+            (Etcd, "election-timeout") => always("1000"),
             // Auto DOP assumes it if nothing was calibrated.
             (Oracle, "MAX_PMBPS") => since("200", "12.1", None),
             (Oracle, "IOSEEKTIM") => always("10"),

@@ -143,17 +143,19 @@ fn rseqiops(ground: &Ground) -> Advice {
 }
 
 fn wbps(ground: &Ground) -> Advice {
-    let missing = ground.most_written().map_or_else(
-        || "no writes were measured".to_string(),
-        |mb| {
-            format!(
-                "large writes were not measured. It is at least {:.0}, the throughput of small \
-                 and log writes",
-                mb * 1e6
-            )
-        },
-    );
-    blank(ground, "wbps").not_measured(missing, TOOL.into())
+    let Some(at) = ground.found.large_writes.lasting else {
+        let missing = "large writes were not measured";
+        return blank(ground, "wbps").not_measured(missing, ground.command("--write"));
+    };
+    assigned(Advice {
+        derivation: format!(
+            "the throughput of sequential writes of {} after their first minute, at depth {}, in bytes/s",
+            size(at.io_bytes),
+            at.depth
+        ),
+        warnings: unsteady_or_unknown(&[Some(at)]),
+        ..blank(ground, "wbps").valued(at.mb_per_s.scaled(1e6), three_digits)
+    })
 }
 
 fn wseqiops(ground: &Ground) -> Advice {

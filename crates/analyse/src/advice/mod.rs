@@ -19,7 +19,8 @@ pub mod plan_crossing;
 pub mod postgres;
 pub mod product;
 pub mod relevance;
-pub mod scylla;
+pub mod replicated;
+mod seastar;
 pub mod setting;
 
 use crate::conclusion::{RunTrust, TrustLevel};
@@ -65,7 +66,9 @@ pub fn advise(
             Product::Postgres => postgres::settings(&ground),
             Product::Mysql | Product::Mariadb => innodb::settings(&ground, *product),
             Product::Oracle => oracle::settings(&ground),
-            Product::Scylla => scylla::settings(&ground),
+            Product::Scylla | Product::Redpanda => seastar::settings(&ground, *product),
+            Product::Etcd => replicated::of_etcd(&ground),
+            Product::Cockroach => replicated::of_cockroach(&ground),
             Product::Linux => linux::settings(&ground),
         };
         settings.iter_mut().for_each(|one| decide_on(one, terms));
@@ -73,7 +76,9 @@ pub fn advise(
             Product::Postgres => postgres::apply(&ground, &settings),
             Product::Mysql | Product::Mariadb => innodb::apply(*product, &settings),
             Product::Oracle => oracle::apply(&settings),
-            Product::Scylla => scylla::apply(&settings),
+            Product::Scylla | Product::Redpanda => seastar::apply(*product, &settings),
+            Product::Etcd => replicated::apply_etcd(&settings),
+            Product::Cockroach => replicated::apply_cockroach(&settings),
             Product::Linux => linux::apply(&ground, &settings),
         };
         ProductAdvice {

@@ -14,20 +14,29 @@ pub enum Product {
     Mariadb,
     /// Oracle Database.
     Oracle,
-    /// `ScyllaDB`, and everything else built on Seastar.
+    /// `ScyllaDB`, and most else that is built on Seastar.
     Scylla,
+    /// Redpanda, which is, too.
+    Redpanda,
+    /// etcd.
+    Etcd,
+    /// `CockroachDB`.
+    Cockroach,
     /// The kernel's own model of I/O cost.
     Linux,
 }
 
 impl Product {
     /// All products, in output order.
-    pub const ALL: [Product; 6] = [
+    pub const ALL: [Product; 9] = [
         Self::Postgres,
         Self::Mysql,
         Self::Mariadb,
         Self::Oracle,
         Self::Scylla,
+        Self::Redpanda,
+        Self::Etcd,
+        Self::Cockroach,
         Self::Linux,
     ];
 
@@ -39,6 +48,9 @@ impl Product {
             Self::Mariadb => "MariaDB",
             Self::Oracle => "Oracle",
             Self::Scylla => "ScyllaDB (Seastar)",
+            Self::Redpanda => "Redpanda (Seastar)",
+            Self::Etcd => "etcd",
+            Self::Cockroach => "CockroachDB",
             Self::Linux => "Linux",
         }
     }
@@ -46,8 +58,8 @@ impl Product {
     /// The comment marker of the language in which its statements are written.
     pub fn comment(self) -> &'static str {
         match self {
-            Self::Postgres | Self::Mysql | Self::Oracle => "--",
-            Self::Mariadb | Self::Scylla | Self::Linux => "#",
+            Self::Postgres | Self::Mysql | Self::Oracle | Self::Cockroach => "--",
+            Self::Mariadb | Self::Scylla | Self::Redpanda | Self::Etcd | Self::Linux => "#",
         }
     }
 }

@@ -58,8 +58,12 @@ impl ActsOn {
                 Self::Streams(&[MultiblockReads, DirectReads])
             }
             "innodb_write_io_threads" | "write_iops" | "wrandiops" => Self::Streams(&[PageWrites]),
-            "write_bandwidth" | "wbps" => Self::Streams(&[PageWrites, DirectWrites]),
-            "wseqiops" | "wal_init_zero" => Self::Streams(&[LogWrites]),
+            "write_bandwidth" | "wbps" | "provisioned_bandwidth" => {
+                Self::Streams(&[PageWrites, DirectWrites])
+            }
+            "wseqiops" | "wal_init_zero" | "heartbeat-interval" | "election-timeout" => {
+                Self::Streams(&[LogWrites])
+            }
             "effective_io_concurrency"
             | "io_workers"
             | "SREADTIM"

@@ -199,17 +199,6 @@ impl Ground<'_> {
             .find(|point| point.coordinates == Coordinates::Write { depth })
             .map(|point| point.measured_s)
     }
-
-    /// The highest MB/s of any measured write. No write is as large as the large reads.
-    pub(super) fn most_written(&self) -> Option<f64> {
-        let log = self
-            .found
-            .log_writes
-            .iter()
-            .map(|log| log.at.mb_per_s.value);
-        let random = self.found.writes.map(|at| at.mb_per_s.value);
-        log.chain(random).reduce(f64::max)
-    }
 }
 
 /// Warnings about single figures: not steady, or without an interval.

@@ -1,5 +1,6 @@
 //! Tests of the formulas on a made-up calibration: every setting follows from a few figures.
 
+use super::decision::Decision;
 use super::setting::*;
 use super::*;
 use crate::examples::{at, calibration as example, header};
@@ -473,21 +474,87 @@ fn the_row_of_oracle_is_whole_or_not_there() {
     );
 }
 
+/// Loads the file by the rules of Seastar: one section of disks, each with a mount point and four figures, which are
+/// whole numbers with at most a letter for their size, and not zero.
+fn seastar_loads(file: &str) -> Result<Vec<u64>, String> {
+    const KEYS: [&str; 4] = [
+        "read_iops",
+        "read_bandwidth",
+        "write_iops",
+        "write_bandwidth",
+    ];
+    let lines = file
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or("").trim_end());
+    let mut lines = lines.filter(|line| !line.is_empty());
+    if lines.next() != Some("disks:") {
+        return Err("the only section is disks".into());
+    }
+    let mut figures = std::collections::BTreeMap::new();
+    for line in lines {
+        let key_and_value = line.trim_start().trim_start_matches("- ").split_once(": ");
+        let (key, value) = key_and_value.ok_or_else(|| format!("no value: {line}"))?;
+        figures.insert(key.to_string(), value.to_string());
+    }
+    figures.get("mountpoint").ok_or("no mount point")?;
+    let figure = |key: &str| {
+        let value = figures.get(key).ok_or_else(|| format!("no {key}"))?;
+        let digits = value.trim_end_matches(['k', 'M', 'G', 'T']);
+        let number: u64 = digits.parse().map_err(|_| format!("{key}: {value}"))?;
+        if number == 0 {
+            Err(format!("{key} is zero"))
+        } else {
+            Ok(number)
+        }
+    };
+    KEYS.into_iter().map(figure).collect()
+}
+
 #[test]
-fn unmeasured_settings_are_gaps_in_the_file() {
+fn seastars_file_is_whole_or_says_what_is_missing() {
     let mut found = example();
-    let yaml = apply(&found, Product::Scylla);
+    let figures = [73_900, 7_300_000_000, 40_000, 839_000_000];
+    for (product, place) in [
+        (Product::Scylla, "/etc/scylla.d/io_properties.yaml"),
+        (Product::Redpanda, "/etc/redpanda/io-config.yaml"),
+    ] {
+        let file = apply(&found, product);
+        assert!(file.contains(place), "{file}");
+        assert_eq!(seastar_loads(&file), Ok(figures.to_vec()), "{file}");
+    }
+    found.large_writes.lasting = None;
+    let file = apply(&found, Product::Scylla);
+    assert!(file.contains("\n    # write_bandwidth: missing"), "{file}");
+    assert_eq!(seastar_loads(&file), Err("no write_bandwidth".into()));
+}
+
+#[test]
+fn etcd_waits_longer_than_a_commit_takes_and_cockroach_knows_what_lasts() {
+    let mut found = example();
+    let heartbeat = setting(&found, Product::Etcd, "heartbeat-interval");
     assert!(
-        yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"),
-        "{yaml}"
+        matches!(heartbeat.decision, Decision::Leave { .. }),
+        "{heartbeat:?}"
     );
-    assert!(yaml.contains("\n    # write_bandwidth: missing"), "{yaml}");
-    let bandwidth = setting(&found, Product::Scylla, "write_bandwidth");
+    assert!(apply(&found, Product::Etcd).contains("The defaults are right"));
+    // 120 ms at p99: twice that, and ten times that.
+    found.log_files[0].at.p99_us = exact(120_000.0);
+    let lines = apply(&found, Product::Etcd);
     assert!(
-        bandwidth.derivation.contains("at least 655360000"),
-        "{}",
-        bandwidth.derivation
+        lines.ends_with("heartbeat-interval: 240\nelection-timeout: 2400"),
+        "{lines}"
     );
+    let statement = apply(&found, Product::Cockroach);
+    assert_eq!(
+        statement,
+        "SET CLUSTER SETTING kvadmission.store.provisioned_bandwidth = '800MiB';"
+    );
+}
+
+#[test]
+fn unmeasured_settings_are_gaps_in_the_line() {
+    let mut found = example();
+    found.large_writes.lasting = None;
     let line = apply(&found, Product::Linux);
     assert!(
         line.contains("rbps=7300000000 rseqiops=? rrandiops=? "),
@@ -509,6 +576,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
     found.writes = None;
     found.log_writes.clear();
     found.log_files.clear();
+    found.large_writes.lasting = None;
     for section in advise(&found, &header(), &Product::ALL, AdviceTerms::default()) {
         for setting in &section.settings {
             let needs = setting.setting.starts_with('w')

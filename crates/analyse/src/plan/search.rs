@@ -89,6 +89,7 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Large { .. } => (5, 0),
         Coordinates::Stream => (6, 0),
         Coordinates::Write { .. } => (7, 0),
+        Coordinates::LargeWrite { sustained } => (40, u64::from(sustained)),
         Coordinates::Log {
             bytes, life_cycle, ..
         } => {

@@ -54,6 +54,29 @@ impl LogWrites {
     }
 }
 
+/// Large sequential writes, before and after a cache may have taken them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct LargeWrites {
+    /// In their first minute.
+    pub first_minute: Option<AtLoad>,
+    /// After it: what lasts.
+    pub lasting: Option<AtLoad>,
+}
+
+impl LargeWrites {
+    fn of(points: &[PointSummary]) -> Self {
+        let at = |sustained| {
+            let wanted = Coordinates::LargeWrite { sustained };
+            let point = points.iter().find(|point| point.coordinates == wanted)?;
+            AtLoad::of(point, point.classes.first()?)
+        };
+        Self {
+            first_minute: at(false),
+            lasting: at(true),
+        }
+    }
+}
+
 /// What the closing measurements of fixed length found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ClosingFigures {
@@ -96,6 +119,8 @@ pub struct Calibration {
     pub write_low_load: Option<AtLoad>,
     /// Random writes of the small size at the depth of maximum throughput.
     pub writes: Option<AtLoad>,
+    /// Large sequential writes.
+    pub large_writes: LargeWrites,
     /// Durable appends, one after the other, by size.
     pub log_writes: Vec<LogWrites>,
     /// Durable appends to files of their own, by life cycle and number of writers.
@@ -208,9 +233,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     findings.extend(missed.map(differs("reads")));
     findings.extend(missed_writes.map(differs("writes")));
     findings.extend(low_load.and_then(run_checks::tail));
-    let is_credit = ran_out(&findings) && !others_used(&points, Step::Closing);
     let closed = left_without_credit(records, bound).or(closing.knee);
-    let lasting = closed.filter(|_| is_credit);
+    let lasting = closed.filter(|_| ran_out(&findings) && !others_used(&points, Step::Closing));
     let bucket = TokenBucket::of(records);
     let (lasting, searched) = match bucket {
         None => (lasting, searched),
@@ -251,6 +275,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         sustained,
         write_low_load: at_load(shallow(Step::Write)),
         writes: missed_writes.map(|(_, closing)| closing).or(writes),
+        large_writes: LargeWrites::of(&points),
         log_writes: logs(&points, false),
         log_files: logs(&points, true),
         curve,

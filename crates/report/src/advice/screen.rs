@@ -89,6 +89,7 @@ fn answer(section: &ProductAdvice) -> String {
     let mut text = match set {
         0 if missing == all => format!("{name}: nothing that its settings need was measured"),
         0 => format!("{name}: leave the defaults"),
+        1 if all == 1 => format!("{name}: set its one setting"),
         set if set == all => format!("{name}: set all {all} settings"),
         set => format!("{name}: set {set} of {all} settings, leave the others"),
     };

@@ -3,7 +3,9 @@
 use super::request::CalibrateRequest;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
-use rigel_analyse::figures::quantity::{Amount, Unit, bound_in_words, count, size, time};
+use rigel_analyse::figures::quantity::{
+    Amount, Unit, bound_in_words, count, mb_per_second, size, time,
+};
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
 use rigel_model::record::journal::Header;
@@ -93,7 +95,22 @@ fn written(calibration: &Calibration) -> Option<String> {
         format!("{rate} durable appends of {bytes} by one log writer")
     });
     let parts: Vec<String> = random.into_iter().chain(log).collect();
-    (!parts.is_empty()).then(|| format!("It does {}.", parts.join(", and ")))
+    let large = largely_written(calibration).unwrap_or_default();
+    (!parts.is_empty()).then(|| format!("It does {}.{large}", parts.join(", and ")))
+}
+
+/// The throughput of large writes, and that of their first minute if it is certainly another.
+fn largely_written(calibration: &Calibration) -> Option<String> {
+    let lasting = calibration.large_writes.lasting?.mb_per_s;
+    let first = calibration.large_writes.first_minute.map(|at| at.mb_per_s);
+    let first = first.filter(|first| first.least() > lasting.greatest());
+    let before = first.map_or_else(String::new, |first| {
+        format!(", and {} in their first minute", mb_per_second(first.value))
+    });
+    Some(format!(
+        " Large writes last at {}{before}.",
+        mb_per_second(lasting.value)
+    ))
 }
 
 /// Commits to a log of its own, if there was one: by how many sessions, and what a log costs that grows.
@@ -202,12 +219,14 @@ mod tests {
             written(&found).as_deref(),
             Some(
                 "It does 40,000 random writes of 16 KiB per second, and 1,000 durable appends of \
-                 4 KiB by one log writer."
+                 4 KiB by one log writer. Large writes last at 839 MB/s, and 2,097 MB/s in their first minute."
             )
         );
         let text = conclusion(&examples::header(), &found).sentence;
         assert!(text.contains("random writes"), "{text}");
         found.writes = None;
+        found.large_writes.lasting = found.large_writes.first_minute;
+        assert!(!written(&found).unwrap().contains("first minute"));
         found.log_writes.clear();
         assert_eq!(written(&found), None);
     }

@@ -332,6 +332,11 @@ fn figures(found: &Calibration) -> Section {
         ("random writes, low load", found.write_low_load),
         ("random writes, at the maximum", found.writes),
         ("random writes, closing measurement", found.closing.writes),
+        (
+            "large writes, first minute",
+            found.large_writes.first_minute,
+        ),
+        ("large writes after it", found.large_writes.lasting),
     ];
     let fixed = fixed
         .into_iter()

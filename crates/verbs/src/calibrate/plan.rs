@@ -69,6 +69,10 @@ const LARGE_DEPTH_MAX: u32 = 32;
 /// Maximum depth of writes.
 const WRITE_DEPTH_MAX: u32 = 64;
 
+/// Time of large writes in times of the longest point: a minute, in which a cache may take what is written, and half
+/// a minute after it.
+const LARGE_WRITES: [u64; 2] = [12, 6];
+
 /// Sizes of log writes: from a single commit to a group of many.
 const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
 
@@ -171,17 +175,18 @@ impl Plan for CalibrateRequest {
                 large_beside: 0,
             },
         ];
-        let log = LOG_SIZES.map(log);
-        let written = if self.writes { &log[..] } else { &[] };
-        let log_files: Vec<Coordinates> = self.log_files().collect();
+        let large = std::iter::once(Coordinates::LargeWrite { sustained: false });
+        let written = large.chain(LOG_SIZES.map(log)).filter(|_| self.writes);
+        let log_files = self.log_files();
         let before = PRECONDITIONING.map(|pass| Coordinates::Precondition { pass });
         let before = if self.precondition { &before[..] } else { &[] };
         deepest
             .iter()
+            .copied()
             .chain(written)
-            .chain(&log_files)
-            .chain(before)
-            .map(|coordinates| self.point(*coordinates, usable, seed))
+            .chain(log_files)
+            .chain(before.iter().copied())
+            .map(|coordinates| self.point(coordinates, usable, seed))
             .collect()
     }
 
@@ -193,8 +198,11 @@ impl Plan for CalibrateRequest {
         let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
         let log_files = self.log_files().count();
-        let once =
-            RATES_AND_CLOSING + reread::points_expected(self) + ranks::points_expected(self.ranks);
+        let large = if self.writes { LARGE_WRITES.len() } else { 0 };
+        let once = large
+            + RATES_AND_CLOSING
+            + reread::points_expected(self)
+            + ranks::points_expected(self.ranks);
         ((USUAL + writes + log_files) * visits + once).max(done + 1)
     }
 
@@ -369,6 +377,7 @@ impl CalibrateRequest {
                 };
                 self.stream(Load::Closed { depth }, mix, Pattern::Uniform, self.block)
             }
+            Coordinates::LargeWrite { sustained } => return self.large_writes(sustained, seed),
             Coordinates::Log {
                 bytes,
                 life_cycle,
@@ -392,6 +401,29 @@ impl CalibrateRequest {
             ),
         };
         self.measured(coordinates, stream, seed)
+    }
+
+    /// Large sequential writes from the beginning of the volume, for a time that does not depend on what they show.
+    fn large_writes(&self, sustained: bool, seed: u64) -> Point {
+        let coordinates = Coordinates::LargeWrite { sustained };
+        let mix = Mix {
+            writes: Ratio::ONE,
+            durable: false,
+        };
+        let load = Load::Closed {
+            depth: coordinates.outstanding(),
+        };
+        let pattern = Pattern::Sequential { start: 0 };
+        let times = LARGE_WRITES[usize::from(sustained)];
+        Point {
+            warm_up: WarmUp::NONE,
+            until: Until::Elapsed(Nanos(times * self.point_most.0)),
+            ..self.measured(
+                coordinates,
+                self.stream(load, mix, pattern, self.large),
+                seed,
+            )
+        }
     }
 
     /// Random reads by some of the ranks, in an open loop if a rate is given.
@@ -860,7 +892,9 @@ impl<'a> DonePoints<'a> {
         }
         let log = |bytes| self.unless_done(log(bytes));
         let least = self.request.visits().map_or(1, |visits| visits.least);
+        let large = |sustained| self.unless_done(Coordinates::LargeWrite { sustained });
         precondition::next(self.request.precondition, self.points)
+            .or_else(|| large(false).or_else(|| large(true)))
             .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX))
             .or_else(|| LOG_SIZES.into_iter().find_map(log))
             .or_else(|| self.next_log_file())

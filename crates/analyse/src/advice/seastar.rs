@@ -1,4 +1,4 @@
-//! `ScyllaDB` and Seastar: `io_properties.yaml`, which tells the I/O scheduler what a disk can do.
+//! Seastar, with `ScyllaDB` and Redpanda: the file that tells the I/O scheduler what a disk can do.
 
 use super::decision::Decision;
 use super::product::Product;
@@ -10,29 +10,37 @@ const SOURCE: &str = "Seastar, doc/io-properties-file.md";
 /// The block size of `iotune`'s random reads and writes on nearly every disk.
 const BLOCK: u32 = 4096;
 
-/// All settings of `io_properties.yaml`.
-pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
+/// All settings of the file.
+pub(super) fn settings(ground: &Ground, product: Product) -> Vec<Advice> {
     let calibration = ground.found;
     vec![
-        iops(ground, "read_iops", calibration.maximum, "random reads", ""),
-        bandwidth(ground),
         iops(
-            ground,
-            "write_iops",
+            (ground, product, "read_iops"),
+            calibration.maximum,
+            "random reads",
+            "",
+        ),
+        bandwidth(ground, product),
+        iops(
+            (ground, product, "write_iops"),
             calibration.writes,
             "random writes",
             "--write",
         ),
-        write_bandwidth(ground),
+        write_bandwidth(ground, product),
     ]
 }
 
 /// The file.
-pub(super) fn apply(settings: &[Advice]) -> Vec<String> {
+pub(super) fn apply(product: Product, settings: &[Advice]) -> Vec<String> {
+    let (file, data) = match product {
+        Product::Redpanda => ("/etc/redpanda/io-config.yaml", "/var/lib/redpanda/data"),
+        _ => ("/etc/scylla.d/io_properties.yaml", "/var/lib/scylla"),
+    };
     let mut apply = vec![
-        "# /etc/scylla.d/io_properties.yaml, read at the start of the server".to_string(),
+        format!("# {file}, read at the start of the server"),
         "disks:".into(),
-        "  - mountpoint: /var/lib/scylla  # where the data directory is mounted".into(),
+        format!("  - mountpoint: {data}  # where the data directory is mounted"),
     ];
     let line = |setting: &Advice| match &setting.statement {
         Some(statement) => format!("    {statement}"),
@@ -65,14 +73,13 @@ fn valued(blank: Advice, figure: AtLoad, estimate: Estimate, how: String) -> Adv
 }
 
 fn iops(
-    ground: &Ground,
-    setting: &'static str,
+    (ground, product, setting): (&Ground, Product, &'static str),
     at: Option<AtLoad>,
     what: &str,
     options: &str,
 ) -> Advice {
     let four = format!("--size 4KiB {options}");
-    let blank = ground.blank(Product::Scylla, setting, SOURCE);
+    let blank = ground.blank(product, setting, SOURCE);
     let Some(at) = at else {
         return blank.not_measured(
             format!("no {what} were measured"),
@@ -91,8 +98,8 @@ fn iops(
     advice
 }
 
-fn bandwidth(ground: &Ground) -> Advice {
-    let blank = ground.blank(Product::Scylla, "read_bandwidth", SOURCE);
+fn bandwidth(ground: &Ground, product: Product) -> Advice {
+    let blank = ground.blank(product, "read_bandwidth", SOURCE);
     let Some(at) = ground.found.large else {
         return blank.not_measured(
             "large reads were not measured",
@@ -107,22 +114,16 @@ fn bandwidth(ground: &Ground) -> Advice {
     valued(blank, at, at.mb_per_s.scaled(1e6), how)
 }
 
-fn write_bandwidth(ground: &Ground) -> Advice {
-    let missing = ground.most_written().map_or_else(
-        || "no writes were measured".to_string(),
-        |mb| {
-            format!(
-                "large writes were not measured. It is at least {:.0}, the maximum throughput of \
-                 small and log writes",
-                mb * 1e6
-            )
-        },
+fn write_bandwidth(ground: &Ground, product: Product) -> Advice {
+    let blank = ground.blank(product, "write_bandwidth", SOURCE);
+    let Some(at) = ground.found.large_writes.lasting else {
+        let what = "large writes were not measured".to_string();
+        return blank.not_measured(what, ground.command("--write"));
+    };
+    let how = format!(
+        "the throughput of sequential writes of {} after their first minute, at depth {}, in bytes/s",
+        size(at.io_bytes),
+        at.depth
     );
-    // iotune is Seastar's own tool.
-    ground
-        .blank(Product::Scylla, "write_bandwidth", SOURCE)
-        .not_measured(
-            missing,
-            "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into(),
-        )
+    valued(blank, at, at.mb_per_s.scaled(1e6), how)
 }
