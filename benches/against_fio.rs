@@ -26,6 +26,8 @@ const PARTS: [&str; 7] = ["cpu", "disk", "log", "null", "memory", "truth", "buck
 /// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in
 /// fio's sources, which is in no package.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
+/// `PostgreSQL`'s own test of its methods, as it is on the path.
+const PG_TEST_FSYNC: &str = "pg_test_fsync";
 /// Unit of the kernel's CPU time counters in /proc; the same on every Linux on x86-64.
 const TICKS_A_SECOND: f64 = 100.0;
 
@@ -186,35 +188,81 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
     Ok(())
 }
 
-/// Commits of 4 KiB by one writer, to a log's file in each state.
+/// Commits of 8 KiB by one writer: to a log's file in each state and by each method beside fio, and by those that
+/// `pg_test_fsync` has beside it, if it is installed.
 fn log(settings: &Settings, folder: &Folder) {
     let mut contenders = Vec::new();
     let states = [
-        ("grow", "--fallocate=none"),
-        ("reserved", "--fallocate=keep"),
-        ("sized", "--fallocate=native"),
-        ("reused", "--overwrite=1"),
+        ("grow", "--fallocate=none --ioengine=psync --fdatasync=1"),
+        (
+            "reserved",
+            "--fallocate=keep --ioengine=psync --fdatasync=1",
+        ),
+        ("sized", "--fallocate=native --ioengine=psync --fdatasync=1"),
+        ("reused", "--overwrite=1 --ioengine=psync --fdatasync=1"),
+        ("reused+fsync", "--overwrite=1 --ioengine=psync --fsync=1"),
+        (
+            "reused+open_datasync",
+            "--overwrite=1 --ioengine=psync --sync=dsync",
+        ),
+        (
+            "reused+direct",
+            "--overwrite=1 --ioengine=psync --sync=dsync --direct=1",
+        ),
+        (
+            "reused+uring",
+            "--overwrite=1 --ioengine=io_uring --fdatasync=1",
+        ),
     ];
-    for (state, theirs) in states {
+    let beside_postgres = [
+        ("reused", "fdatasync"),
+        ("reused+fsync", "fsync"),
+        ("reused+open_datasync", "open_datasync"),
+    ];
+    let has_postgres = Command::new(PG_TEST_FSYNC)
+        .arg("--version")
+        .output()
+        .is_ok();
+    let beside_postgres = if has_postgres {
+        &beside_postgres[..]
+    } else {
+        &[]
+    };
+    let fio = states.map(|(state, options)| (state, Tool::FioLog, options));
+    let postgres = beside_postgres
+        .iter()
+        .map(|(state, method)| (*state, Tool::PgTestFsync(method), *method));
+    for (state, tool, theirs) in fio.into_iter().chain(postgres) {
         let seconds = settings.seconds;
-        let fio = format!(
-            "fio --name=bench --directory=. --size=64m --rw=write --bs=4k --ioengine=psync \
-             --fdatasync=1 {theirs} --time_based --runtime={seconds} --output-format=json"
-        );
+        let witness = match tool {
+            Tool::PgTestFsync(_) => format!("{PG_TEST_FSYNC} -f pg_test_fsync.dat -s {seconds}"),
+            _ => format!(
+                "fio --name=bench --directory=. --size=64m --rw=write --bs=8k {theirs} --time_based \
+                 --runtime={seconds} --output-format=json"
+            ),
+        };
         let ours = format!(
-            "{program} curve . --log {state} --writers 1 --point-min {seconds}s --point-max \
+            "{program} curve . --log {state} --size 8KiB --writers 1 --point-min {seconds}s --point-max \
              {seconds}s --json",
             program = settings.rigel.display()
         );
-        let tools = [(Tool::FioLog, fio), (Tool::Rigel, ours)];
-        contenders.extend(tools.map(|(tool, line)| Contender::new(state, tool, &line, seconds)));
+        let by = if tool == Tool::FioLog {
+            "fio"
+        } else {
+            "pg_test_fsync"
+        };
+        let name = format!("{state}, {by}");
+        let tools = [(tool, witness), (Tool::Rigel, ours)];
+        contenders.extend(tools.map(|(tool, line)| Contender::new(&name, tool, &line, seconds)));
     }
     let medians = interleaved(settings, folder, &contenders);
     heading(
         settings,
-        "Log writes of 4 KiB by one writer; fio's times are those of fdatasync alone",
+        "Log writes of 8 KiB by one writer; fio's times are those of the sync alone",
     );
-    println!("| file | commits/s: fio | rigel | ÷ | p50 µs: fio | rigel | p99 µs: fio | rigel |");
+    println!(
+        "| log, witness | commits/s: witness | rigel | ÷ | p50 µs: fio | rigel | p99 µs: fio | rigel |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (pair, states) in medians.chunks(2).zip(contenders.chunks(2)) {
         let [theirs, ours] = [pair[0].as_ref(), pair[1].as_ref()];
@@ -345,10 +393,12 @@ struct Figures {
     peak_mib: f64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Tool {
     Fio,
     FioLog,
+    /// Its figure of one write of 8 KiB by this method.
+    PgTestFsync(&'static str),
     Rigel,
     KernelTest,
 }
@@ -475,6 +525,7 @@ impl Contender {
         let mut figures = match self.tool {
             Tool::Fio => json_in(&read(&said)).and_then(|json| of_fio(&json, "read", "read")),
             Tool::FioLog => json_in(&read(&said)).and_then(|json| of_fio(&json, "write", "sync")),
+            Tool::PgTestFsync(method) => of_pg_test_fsync(&read(&said), method),
             Tool::Rigel => json_in(&read(&said)).and_then(|json| of_rigel(&json)),
             Tool::KernelTest => of_kernel_test(&read(&said), process_cpu, self.seconds),
         }
@@ -483,6 +534,16 @@ impl Contender {
         figures.process_cpu_us = process_cpu * 1e6 / (figures.iops * f64::from(self.seconds));
         Ok(figures)
     }
+}
+
+/// The rate that `pg_test_fsync` prints for one write by this method.
+fn of_pg_test_fsync(said: &str, method: &str) -> Option<Figures> {
+    let (_, one) = said.split_once("using one 8kB write")?;
+    let line = one
+        .lines()
+        .find(|line| line.trim_start().starts_with(&format!("{method} ")))?;
+    let rate = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Figures::new(rate, 0.0, 0.0, 0.0))
 }
 
 impl Figures {

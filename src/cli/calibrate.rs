@@ -13,8 +13,10 @@ use rigel_analyse::quantity::lasting;
 use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
-use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Provisioned, Ratio, failed, usage};
+use rigel_device::engine::log::LogFile;
+use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Provisioned, Ratio, SyncMethod, failed, usage};
 use rigel_verbs::calibrate::{CalibrateRequest, OwnLogs};
+use std::path::Path;
 
 /// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///
@@ -162,6 +164,15 @@ impl CalibrateArgs {
         }
     }
 
+    /// The ways to make a record durable that are compared with fdatasync.
+    fn log_methods(&self) -> Vec<SyncMethod> {
+        let directory = self.measuring.targets.first().map(Path::new);
+        let directory = directory.filter(|_| !self.own_logs().is_none());
+        let mut methods = directory.map_or_else(Vec::new, LogFile::methods);
+        methods.retain(|method| *method != SyncMethod::Fdatasync);
+        methods
+    }
+
     fn request(&self) -> Result<CalibrateRequest, Error> {
         let default = CalibrateRequest::DEFAULT;
         let (block, large, _) = self
@@ -201,6 +212,7 @@ impl CalibrateArgs {
             num_disks: self.num_disks,
             writes: self.write,
             own_logs: self.own_logs(),
+            log_methods: self.log_methods(),
             precondition: self.precondition,
             provisioned: self.provisioned,
             bound_given: self.max_latency.is_some(),

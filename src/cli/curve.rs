@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
 use rigel_model::{
-    Arrivals, Bound, Bytes, Error, ExpectedLoad, KIB, LifeCycle, Mix, Nanos, Pattern, Provisioned,
+    Arrivals, Bound, Bytes, Error, ExpectedLoad, KIB, LogKind, Mix, Nanos, Pattern, Provisioned,
     Ratio, WarmUp, usage,
 };
 use rigel_verbs::Evaluated;
@@ -41,13 +41,14 @@ pub(super) struct CurveArgs {
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     sessions: Option<String>,
     /// Commits to a log's own file, made in the directory, whose depths are writers that commit
-    /// together: grow, reserved, sized or reused
+    /// together: grow, reserved, sized or reused, such as reused+fsync by another method, or
+    /// reused+own for a file of each writer
     #[arg(
         long,
         value_name = "STATE",
         conflicts_with_all = ["resume", "sessions", "mix", "pattern", "background", "neighbours"]
     )]
-    log: Option<LifeCycle>,
+    log: Option<LogKind>,
     /// Writers of --log, as --depth
     #[arg(
         long,
@@ -270,6 +271,10 @@ impl CurveArgs {
         refuse_imprecise(precision)?;
         let (point_least, point_most) =
             times_of_point(self.point_min, self.point_max, POINT_MIN, POINT_MAX)?;
+        let size = length("--size", self.size, self.log)?;
+        if let Some(log) = self.log {
+            log.check(loads.most_sessions(1), size)?;
+        }
         Ok(CurveRequest {
             is_sql_run: false,
             sql: None,
@@ -281,7 +286,7 @@ impl CurveArgs {
                 _ => Arrivals::Poisson,
             },
             in_flight_max: self.in_flight.unwrap_or(256),
-            length: length("--size", self.size, self.log)?,
+            length: size,
             mix: match (&self.mix, self.log) {
                 (Some(mix), _) => ranges::mix(mix)?,
                 (None, Some(_)) => Mix::LOG,
@@ -314,7 +319,7 @@ impl CurveArgs {
 pub(super) fn length(
     option: &str,
     size: Option<Bytes>,
-    log: Option<LifeCycle>,
+    log: Option<LogKind>,
 ) -> Result<u32, Error> {
     const USUAL: Bytes = Bytes(8 * KIB);
     match (log, size) {

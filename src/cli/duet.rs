@@ -8,7 +8,7 @@ use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{page, ranges, ranks};
 use clap::Args;
 use rigel_device::engine::{self, AUTO};
-use rigel_model::{Bytes, Error, LifeCycle, Nanos, Ratio, Target, usage};
+use rigel_model::{Bytes, Error, LogKind, Nanos, Ratio, Target, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
 use rigel_verbs::duet::{DuetArm, DuetRequest, SERVER_BIN};
@@ -69,7 +69,7 @@ pub(super) struct DuetArgs {
     mix: String,
     /// Commits to a log's own file, made in the directory: grow, reserved, sized or reused
     #[arg(long, value_name = "STATE", conflicts_with_all = ["resume", "on", "mix"])]
-    log: Option<LifeCycle>,
+    log: Option<LogKind>,
     /// Maximum time of all visits: what is undecided then stays so
     #[arg(
         long = "for",
@@ -284,8 +284,8 @@ impl DuetArgs {
         Ok(varied.collect())
     }
 
-    fn arm(&self, name: String, log: Option<LifeCycle>) -> Result<DuetArm, Error> {
-        Ok(DuetArm {
+    fn arm(&self, name: String, log: Option<LogKind>) -> Result<DuetArm, Error> {
+        let arm = DuetArm {
             name,
             target: None,
             engine: None,
@@ -296,7 +296,11 @@ impl DuetArgs {
                 (None, None) => DEPTH,
             }),
             log,
-        })
+        };
+        if let Some(log) = log {
+            log.check(arm.depth, arm.length)?;
+        }
+        Ok(arm)
     }
 
     /// One arm for each target.

@@ -77,10 +77,12 @@ pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
 }
 
 /// The usual calibration with short closing measurements, since a model's time is not free either.
-pub(crate) const CALIBRATION: CalibrateRequest = CalibrateRequest {
-    closing: Nanos::from_secs(5),
-    ..CalibrateRequest::DEFAULT
-};
+pub(crate) fn usual_calibration() -> CalibrateRequest {
+    CalibrateRequest {
+        closing: Nanos::from_secs(5),
+        ..CalibrateRequest::DEFAULT
+    }
+}
 
 /// Runs a calibration as long as its next point is `wanted`.
 pub(crate) fn calibrate(

@@ -1,7 +1,7 @@
 //! Laws of `rigel fit` on models in virtual time: the multiple that Erlang's formula gives lies in
 //! the interval, and a limit of the device is found as what it is.
 
-use crate::common::{CALIBRATION, calibrate, run};
+use crate::common::{calibrate, run, usual_calibration};
 use crate::queues::truths::Queue;
 use rigel_analyse::demand::stream_objective::StreamObjective;
 use rigel_analyse::plan::Plan;
@@ -210,7 +210,7 @@ fn a_calibration_and_a_fit_of_one_demand_never_contradict_each_other() {
     let engine = Sim::new(SPEC.parse().unwrap(), 3);
     let asked = CalibrateRequest {
         block: 8192,
-        ..CALIBRATION
+        ..usual_calibration()
     };
     let found = calibrate(&engine, &asked, 3, |_| true);
     let seen = |per_s: f64, mean_us: Option<f64>| DemandStream {

@@ -149,7 +149,7 @@ fn calibration() -> CalibrateRequest {
         point_most: Nanos::from_secs(3),
         visits_until: Some(Nanos::from_secs(30)),
         depth_max: 32,
-        ..common::CALIBRATION
+        ..common::usual_calibration()
     }
 }
 

@@ -231,7 +231,11 @@ fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() 
 fn a_calibration_finds_the_parameters_of_the_model() {
     // Eight servers of 100 us: the knee is at 8, the maximum 80,000. A megabyte takes another
     // millisecond.
-    let found = calibrate("8,100us,fixed,bandwidth=1GB", &common::CALIBRATION, 3);
+    let found = calibrate(
+        "8,100us,fixed,bandwidth=1GB",
+        &common::usual_calibration(),
+        3,
+    );
     let per_op = 100e-6 + 8192.0 / 1e9;
     let maximum = found.maximum.unwrap();
     assert!(
@@ -281,7 +285,7 @@ fn the_start_depth_does_not_change_the_result() {
     for num_disks in [1, 3, 24] {
         let request = CalibrateRequest {
             num_disks,
-            ..common::CALIBRATION
+            ..common::usual_calibration()
         };
         let found = calibrate("6,100us,fixed", &request, 5);
         let knee = found.curve.knee.unwrap();
@@ -303,7 +307,7 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
     let bound: Bound = "2500us@p99".parse().unwrap();
     let request = CalibrateRequest {
         bound,
-        ..common::CALIBRATION
+        ..common::usual_calibration()
     };
     let found = calibrate("1,1ms,fixed", &request, 3);
     let depths = found
@@ -326,7 +330,7 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
         bound,
         point_most: Nanos::from_secs(300),
         closing: Nanos::from_secs(300),
-        ..common::CALIBRATION
+        ..common::usual_calibration()
     };
     let found = calibrate("1,1ms", &request, 3);
     let (kept, broken) = (
@@ -349,7 +353,7 @@ fn the_sustained_rate_is_that_of_theory_and_its_interval_says_how_well() {
     let truth = 1000.0 - 100f64.ln() / 0.010;
     let request = CalibrateRequest {
         bound: "10ms@p99".parse().unwrap(),
-        ..common::CALIBRATION
+        ..common::usual_calibration()
     };
     let (mut ratios, mut held) = (Vec::new(), 0);
     for seed in 1..=RUNS {
@@ -419,7 +423,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
     for limit in [2000.0, 5000.0] {
         let found = calibrate(
             &format!("16,100us,limit={limit}/s"),
-            &common::CALIBRATION,
+            &common::usual_calibration(),
             3,
         );
         let maximum = found.maximum.unwrap().iops.value;
@@ -436,7 +440,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
     }
     // Calibrations of the same limit agree.
     let maximum = |seed| {
-        let found = calibrate("16,100us,limit=2000/s", &common::CALIBRATION, seed);
+        let found = calibrate("16,100us,limit=2000/s", &common::usual_calibration(), seed);
         assert!(
             names(&found).contains(&"cap"),
             "{seed}: {:?}",
@@ -454,7 +458,11 @@ fn a_provisioned_limit_is_named_with_its_value() {
 #[test]
 fn burst_credit_is_distinguished_from_sustained_performance() {
     // 60,000 reads of credit: used up within the first points.
-    let found = calibrate("16,100us,limit=2000/s+60000", &common::CALIBRATION, 3);
+    let found = calibrate(
+        "16,100us,limit=2000/s+60000",
+        &common::usual_calibration(),
+        3,
+    );
     let burst = found
         .findings
         .iter()
@@ -466,7 +474,7 @@ fn burst_credit_is_distinguished_from_sustained_performance() {
         "{:?}",
         found.findings
     );
-    let steady = calibrate("16,100us", &common::CALIBRATION, 3);
+    let steady = calibrate("16,100us", &common::usual_calibration(), 3);
     assert!(
         !names(&steady).contains(&"burst-credit"),
         "{:?}",
@@ -528,7 +536,11 @@ fn slow_operations_in_nearly_every_window_are_no_stalls() {
 
 #[test]
 fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
-    let found = calibrate("8,100us,limit=2000/s+10000", &common::CALIBRATION, 1);
+    let found = calibrate(
+        "8,100us,limit=2000/s+10000",
+        &common::usual_calibration(),
+        1,
+    );
     assert_eq!(found.cache.cache_at_least, None, "{:?}", found.cache);
     let names = names(&found);
     assert!(
@@ -540,7 +552,7 @@ fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
 
 #[test]
 fn a_stall_of_all_operations_raises_one_finding() {
-    let found = calibrate("8,100us,stall=100ms/10s", &common::CALIBRATION, 1);
+    let found = calibrate("8,100us,stall=100ms/10s", &common::usual_calibration(), 1);
     let stalls: Vec<_> = found
         .findings
         .iter()
@@ -558,7 +570,7 @@ fn a_stall_of_all_operations_raises_one_finding() {
 fn a_cache_is_detected_and_its_size_bracketed() {
     let found = calibrate(
         "8,200us,fixed,cache=256MiB@20us,size=4GiB",
-        &common::CALIBRATION,
+        &common::usual_calibration(),
         3,
     );
     assert_eq!(
@@ -577,7 +589,7 @@ fn a_cache_is_detected_and_its_size_bracketed() {
     assert!(
         found.cache.second_pass_mb_per_s.unwrap() > 2.0 * found.cache.first_pass_mb_per_s.unwrap()
     );
-    let none = calibrate("8,200us,fixed,size=4GiB", &common::CALIBRATION, 3);
+    let none = calibrate("8,200us,fixed,size=4GiB", &common::usual_calibration(), 3);
     assert_eq!(
         (
             none.cache.cache_at_least,
@@ -591,7 +603,7 @@ fn a_cache_is_detected_and_its_size_bracketed() {
 
 #[test]
 fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
-    let found = calibrate("1,1h", &common::CALIBRATION, 1);
+    let found = calibrate("1,1h", &common::usual_calibration(), 1);
     // A pass ends by time, and no point has more windows than one pass takes.
     assert!(
         found.points.iter().all(|point| point.measured_s <= 60.0),
@@ -614,11 +626,11 @@ fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
 
 #[test]
 fn writes_and_log_writes_are_measured_only_if_requested() {
-    let reads = calibrate("4,1ms,fixed", &common::CALIBRATION, 3);
+    let reads = calibrate("4,1ms,fixed", &common::usual_calibration(), 3);
     assert!(reads.writes.is_none() && reads.log_writes.is_empty());
     let request = CalibrateRequest {
         writes: true,
-        ..common::CALIBRATION
+        ..common::usual_calibration()
     };
     let found = calibrate("4,1ms,fixed", &request, 3);
     assert!(
@@ -639,7 +651,7 @@ fn writes_and_log_writes_are_measured_only_if_requested() {
 fn ten_calibrations_of_one_device_agree() {
     let maxima: Vec<f64> = (0..10)
         .map(|seed| {
-            calibrate("4,1ms", &common::CALIBRATION, seed)
+            calibrate("4,1ms", &common::usual_calibration(), seed)
                 .maximum
                 .unwrap()
                 .iops

@@ -12,8 +12,8 @@ use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{ENGINES, Engine, guard};
 use rigel_drive::Terms;
 use rigel_model::{
-    Cause, Completion, Coordinates, Kind, Layout, LifeCycle, Load, Mix, Nanos, Op, Outcome,
-    Pattern, Point, Ratio, Slot, Stream, Until, WarmUp,
+    Cause, Completion, Coordinates, Kind, Layout, Load, LogKind, Mix, Nanos, Op, Outcome, Pattern,
+    Point, Ratio, Slot, Stream, Until, WarmUp,
 };
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
@@ -374,7 +374,7 @@ fn every_engine_does_log_writes() {
     };
     let without_file = engines(&file).into_iter().skip(3);
     let place = Place::new("contract-logs");
-    let logs = LifeCycle::ALL.map(|life_cycle| Box::new(log_file(&place, life_cycle)) as _);
+    let logs = LogKind::STATES.map(|log| Box::new(log_file(&place, log)) as _);
     for engine in file_engines(&[&file], WRITE)
         .into_iter()
         .chain(without_file)
@@ -390,8 +390,8 @@ fn every_engine_does_log_writes() {
     }
 }
 
-fn log_file(place: &Place, life_cycle: LifeCycle) -> LogFile {
-    LogFile::new(&place.0, life_cycle).unwrap()
+fn log_file(place: &Place, log: LogKind) -> LogFile {
+    LogFile::new(&place.0, log).unwrap()
 }
 
 /// The file without a name that this process has open in a directory.
@@ -408,13 +408,13 @@ fn a_commit_is_over_when_it_is_on_the_disk_whatever_the_state_of_the_logs_file()
     common::test(
         "a_commit_is_over_when_it_is_on_the_disk_whatever_the_state_of_the_logs_file",
         || {
-            for life_cycle in LifeCycle::ALL {
-                let place = Place::new(&format!("contract-log-{life_cycle}"));
-                let log = log_file(&place, life_cycle);
+            for kind in LogKind::STATES {
+                let place = Place::new(&format!("contract-log-{kind}"));
+                let log = log_file(&place, kind);
                 let file = open_in(&place);
                 for position in 0..20 {
                     execute(&log, &[op(Kind::Log, position)]);
-                    assert_eq!(unwritten(&file)?, 0, "{life_cycle}: record {position}");
+                    assert_eq!(unwritten(&file)?, 0, "{kind}: record {position}");
                 }
             }
             Ok(())

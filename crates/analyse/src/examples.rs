@@ -16,7 +16,7 @@ use rigel_model::{
     BlockDevice, Bound, Bytes, Coordinates, Counters, Demand, DemandStream, Load, Moment, Nanos,
     Pattern, Ratio, Sample, ServerSample, SqlWork, Tables, Target, TargetFacts, VolumeMember,
 };
-use rigel_model::{Invocation, LifeCycle};
+use rigel_model::{Invocation, LogKind};
 use rigel_model::{Kind, Outcome};
 
 /// One load, with figures known to 1 %.
@@ -65,21 +65,21 @@ pub fn calibration() -> Calibration {
     calibration.writes = Some(at(16, 16 << 10, 40_000.0));
     calibration.log_writes = vec![LogWrites {
         bytes: 4096,
-        life_cycle: None,
+        log: None,
         at: at(1, 4096, 1000.0),
     }];
-    let log_file = |life_cycle, writers, rate| LogWrites {
+    let log_file = |log, writers, rate| LogWrites {
         bytes: 4096,
-        life_cycle: Some(life_cycle),
+        log: Some(log),
         at: at(writers, 4096, rate),
     };
     calibration.large_writes.lasting = Some(at(8, 1 << 20, 800.0));
     calibration.large_writes.first_minute = Some(at(8, 1 << 20, 2000.0));
     calibration.log_files = vec![
-        log_file(LifeCycle::Grow, 1, 500.0),
-        log_file(LifeCycle::Sized, 1, 600.0),
-        log_file(LifeCycle::Reused, 1, 1000.0),
-        log_file(LifeCycle::Reused, 16, 9000.0),
+        log_file(LogKind::GROW, 1, 500.0),
+        log_file(LogKind::SIZED, 1, 600.0),
+        log_file(LogKind::REUSED, 1, 1000.0),
+        log_file(LogKind::REUSED, 16, 9000.0),
     ];
     calibration.curve.knee = Some(Knee {
         load: 8.0,

@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 const HINT: &str = "give fio's logs as it wrote them, such as NAME_iops.1.log and NAME_clat.1.log";
 
 /// What a log counts, by the end of its name. The longest ends come first.
-const KINDS: [(&str, LogKind); 5] = [
-    ("iops", LogKind::Iops),
-    ("clat", LogKind::Completion),
-    ("slat", LogKind::Submission),
-    ("lat", LogKind::Total),
-    ("bw", LogKind::Bandwidth),
+const KINDS: [(&str, FioLogKind); 5] = [
+    ("iops", FioLogKind::Iops),
+    ("clat", FioLogKind::Completion),
+    ("slat", FioLogKind::Submission),
+    ("lat", FioLogKind::Total),
+    ("bw", FioLogKind::Bandwidth),
 ];
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
@@ -35,7 +35,7 @@ const TIME_MAX_MS: u64 = 100_000_000_000_000;
 
 /// What a log counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum LogKind {
+enum FioLogKind {
     Iops,
     Bandwidth,
     Total,
@@ -43,7 +43,7 @@ enum LogKind {
     Submission,
 }
 
-impl LogKind {
+impl FioLogKind {
     fn is_rate(self) -> bool {
         matches!(self, Self::Iops | Self::Bandwidth)
     }
@@ -74,7 +74,7 @@ struct LogRow {
 /// The rows of one process. A file has several if its processes share it.
 #[derive(Debug)]
 struct ProcessLog {
-    kind: LogKind,
+    kind: FioLogKind,
     is_averaged: bool,
     rows: Vec<LogRow>,
 }
@@ -109,7 +109,7 @@ pub fn is_like(source: Source) -> bool {
 }
 
 /// What the log of this name counts, and the prefix that the logs of one run share.
-fn kind(name: &str) -> Option<(LogKind, &str)> {
+fn kind(name: &str) -> Option<(FioLogKind, &str)> {
     let stem = name.strip_suffix(".log")?;
     let stem = match stem.rsplit_once('.') {
         Some((stem, number)) if number.parse::<u32>().is_ok() => stem,
@@ -175,7 +175,7 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
 }
 
 impl LogRun {
-    fn add(&mut self, source: Source, kind: LogKind) -> Result<(), Error> {
+    fn add(&mut self, source: Source, kind: FioLogKind) -> Result<(), Error> {
         self.sources.push(source.name.into());
         let (rows, columns) = rows(source, &mut self.notes)?;
         if columns == 4 && !kind.is_rate() {
@@ -313,7 +313,7 @@ fn finish(mut run: LogRun) -> Result<Imported, Error> {
         .collect();
     directions.sort_unstable();
     directions.dedup();
-    let mut kinds: Vec<LogKind> = run.logs.iter().map(|log| log.kind).collect();
+    let mut kinds: Vec<FioLogKind> = run.logs.iter().map(|log| log.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let mut series = Vec::new();
@@ -354,7 +354,7 @@ fn finish(mut run: LogRun) -> Result<Imported, Error> {
 
 fn add_notes(run: &mut LogRun, steps: Steps) {
     let is_averaged = |log: &ProcessLog| !log.kind.is_rate() && log.is_averaged;
-    let shared = |kind: LogKind| run.logs.iter().filter(|log| log.kind == kind).count() > 1;
+    let shared = |kind: FioLogKind| run.logs.iter().filter(|log| log.kind == kind).count() > 1;
     let many = run.logs.iter().any(|log| shared(log.kind));
     let has_averages = run.logs.iter().any(is_averaged);
     if many && has_averages {
@@ -511,12 +511,12 @@ fn rate(
     prefix: &str,
     logs: &[&ProcessLog],
     of: &dyn Fn(&&LogRow) -> bool,
-    kind: LogKind,
+    kind: FioLogKind,
     steps: Steps,
     usual: Option<u64>,
 ) -> ImportedSeries {
     let (factor, scale, unit) = match kind {
-        LogKind::Iops => (1.0, 1.0, "/s"),
+        FioLogKind::Iops => (1.0, 1.0, "/s"),
         _ => (1024.0, 1e6, "MB/s"),
     };
     let steps = Steps {
@@ -530,7 +530,7 @@ fn rate(
             if !log.is_averaged {
                 // The value is the rate of this I/O alone: what it moved is its size.
                 let amount = match kind {
-                    LogKind::Iops => 1.0,
+                    FioLogKind::Iops => 1.0,
                     _ => row.bytes as f64,
                 };
                 *amounts.entry(steps.place(row.time_ms)).or_default() += amount;
@@ -572,7 +572,7 @@ fn latencies(
     prefix: &str,
     logs: &[&ProcessLog],
     of: &dyn Fn(&&LogRow) -> bool,
-    kind: LogKind,
+    kind: FioLogKind,
     steps: Steps,
 ) -> Vec<ImportedSeries> {
     let mut all: Vec<PlacedValue> = Vec::new();
@@ -660,11 +660,11 @@ mod tests {
     #[test]
     fn a_name_says_what_is_counted_and_which_logs_belong_together() {
         for (name, expected) in [
-            ("d/job_iops.1.log", Some((LogKind::Iops, "d/job_"))),
-            ("job_clat.12.log", Some((LogKind::Completion, "job_"))),
-            ("job_slat.log", Some((LogKind::Submission, "job_"))),
-            ("a.b_lat.3.log", Some((LogKind::Total, "a.b_"))),
-            ("bw.log", Some((LogKind::Bandwidth, ""))),
+            ("d/job_iops.1.log", Some((FioLogKind::Iops, "d/job_"))),
+            ("job_clat.12.log", Some((FioLogKind::Completion, "job_"))),
+            ("job_slat.log", Some((FioLogKind::Submission, "job_"))),
+            ("a.b_lat.3.log", Some((FioLogKind::Total, "a.b_"))),
+            ("bw.log", Some((FioLogKind::Bandwidth, ""))),
             ("flat.log", None),
             ("job_clat_hist.1.log", None),
             ("job_iops.csv", None),

@@ -2,7 +2,7 @@
 //!
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
-use super::{Bytes, Coordinates, Error, LifeCycle, MIB, Measure, Nanos, Objective, Ratio};
+use super::{Bytes, Coordinates, Error, LogKind, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
 use crate::usage;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub enum ExpectedLoad {
     /// Log writes to a file of their own.
     Log {
         /// The state of the file.
-        life_cycle: LifeCycle,
+        log: LogKind,
         /// Bytes of a log write.
         bytes: u32,
         /// Sessions that commit together.
@@ -44,7 +44,7 @@ impl ExpectedLoad {
 
     /// Commits where nothing else is said: most databases reuse the files of their logs.
     pub const COMMITS: Self = Self::Log {
-        life_cycle: LifeCycle::Reused,
+        log: LogKind::REUSED,
         bytes: Self::LOG_BYTES,
         writers: 1,
     };
@@ -111,26 +111,20 @@ impl Expectation {
             (
                 ExpectedOf::Log,
                 Some(ExpectedLoad::Log {
-                    life_cycle,
+                    log,
                     bytes,
                     writers,
                 }),
             ) => {
                 let own = Coordinates::Log {
                     bytes,
-                    life_cycle: Some(life_cycle),
+                    log: Some(log),
                     writers,
                 };
                 at == own
             }
             (ExpectedOf::Log, _) => {
-                matches!(
-                    at,
-                    Coordinates::Log {
-                        life_cycle: None,
-                        ..
-                    }
-                )
+                matches!(at, Coordinates::Log { log: None, .. })
             }
             (ExpectedOf::Throughput, load) => {
                 let depth = match at {
@@ -221,11 +215,11 @@ impl fmt::Display for Expectation {
             Some(ExpectedLoad::Depth(depth)) => write!(f, "@depth:{depth}"),
             Some(ExpectedLoad::Rate(rate)) => write!(f, "@{rate}/s"),
             Some(ExpectedLoad::Log {
-                life_cycle,
+                log,
                 bytes,
                 writers,
             }) => {
-                write!(f, "@{life_cycle}")?;
+                write!(f, "@{log}")?;
                 if bytes != ExpectedLoad::LOG_BYTES {
                     write!(f, ":{bytes}")?;
                 }
@@ -369,7 +363,7 @@ fn log_load_of(load: &str, text: &str) -> Result<Option<ExpectedLoad>, Error> {
         None => (load, "1"),
     };
     let (state, size) = file.split_once(':').unwrap_or((file, ""));
-    let Ok(life_cycle) = state.parse() else {
+    let Ok(log) = state.parse::<LogKind>() else {
         return Ok(None);
     };
     let bytes = match size {
@@ -384,8 +378,12 @@ fn log_load_of(load: &str, text: &str) -> Result<Option<ExpectedLoad>, Error> {
     })?;
     let writers = writers.parse().ok();
     let writers = writers.filter(|writers| (1..=WRITERS_MAX).contains(writers));
-    Ok(writers.map(|writers| ExpectedLoad::Log {
-        life_cycle,
+    let Some(writers) = writers else {
+        return Ok(None);
+    };
+    log.check(writers, bytes)?;
+    Ok(Some(ExpectedLoad::Log {
+        log,
         bytes,
         writers,
     }))

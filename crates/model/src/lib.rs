@@ -52,7 +52,7 @@ pub use fact::{
 pub use finding::{Finding, FindingWithCause, Severity, with_causes};
 pub use finding_name::{FindingKind, FindingName};
 pub use invocation::{Invocation, OrionFiles, RunOptions};
-pub use log_file::LifeCycle;
+pub use log_file::{LifeCycle, LogKind, SyncMethod};
 pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot, WrongBytes};

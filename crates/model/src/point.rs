@@ -1,6 +1,6 @@
 //! A data point: one or a few streams that run together for a limited time.
 
-use super::{Bytes, Kind, LifeCycle, Nanos, Objective, Pattern, Ratio, SqlWork};
+use super::{Bytes, Kind, LogKind, Nanos, Objective, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -68,9 +68,9 @@ pub enum Coordinates {
     Log {
         /// Bytes of one append.
         bytes: u32,
-        /// The state of the log's own file; `None` if blocks of the volume are overwritten.
+        /// How the log's own file is written; `None` if blocks of the volume are overwritten.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        life_cycle: Option<LifeCycle>,
+        log: Option<LogKind>,
         /// Sessions that commit together.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         writers: u32,
@@ -464,15 +464,13 @@ impl Coordinates {
             Self::LargeWrite { sustained: false } => "large_write:first".into(),
             Self::LargeWrite { sustained: true } => "large_write:sustained".into(),
             Self::Log {
-                bytes,
-                life_cycle: None,
-                ..
+                bytes, log: None, ..
             } => format!("log:{bytes}"),
             Self::Log {
                 bytes,
-                life_cycle: Some(life_cycle),
+                log: Some(log),
                 writers,
-            } => format!("log:{life_cycle}:{bytes}:{writers}"),
+            } => format!("log:{log}:{bytes}:{writers}"),
             Self::Again { .. } => "again".into(),
             Self::ClosingDepth { depth } => format!("closing_depth:{depth}"),
             Self::ClosingWrite { depth } => format!("closing_write:{depth}"),
@@ -627,12 +625,12 @@ impl std::fmt::Display for Coordinates {
             }
             Self::Log {
                 bytes,
-                life_cycle,
+                log,
                 writers,
             } => {
                 write!(f, "log writes of {}", Bytes(bytes.into()))?;
-                if let Some(life_cycle) = life_cycle {
-                    write!(f, " to {}", life_cycle.about())?;
+                if let Some(log) = log {
+                    write!(f, " to {}", log.about())?;
                 }
                 match writers {
                     1 => Ok(()),
@@ -758,7 +756,7 @@ pub struct Stream {
     pub length: u32,
     /// Its writes go to a log's own file in this state, and not to blocks of the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<LifeCycle>,
+    pub log: Option<LogKind>,
     /// What its response times must keep; `None` if the point is judged in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,

@@ -3,7 +3,7 @@
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{
     Arrivals, EngineInfo, Error, Kind, Layout, LifeCycle, Load, Nanos, Pattern, Point, Ratio,
-    Stream, Target, Until, drives_a_terminal, usage,
+    Stream, SyncMethod, Target, Until, drives_a_terminal, usage,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -230,19 +230,29 @@ fn positions(stream: &Stream, places: &Places) -> String {
 
 /// The option that makes fio's writes durable before they count, if ours are.
 fn durability(stream: &Stream, engine: &EngineInfo) -> String {
-    if let Some(life_cycle) = stream.log {
-        let begins = match life_cycle {
+    if let Some(log) = stream.log {
+        let begins = match log.life_cycle {
             LifeCycle::Grow => "fallocate=none",
             LifeCycle::Reserved => "fallocate=keep",
             LifeCycle::Sized => "fallocate=native",
             LifeCycle::Reused => "overwrite=1",
         };
+        let synced = match log.method {
+            SyncMethod::Fdatasync => "ioengine=psync\ndirect=0\nfdatasync=1",
+            SyncMethod::Fsync => "ioengine=psync\ndirect=0\nfsync=1",
+            // fio has no RWF_DSYNC.
+            SyncMethod::OpenDatasync | SyncMethod::RwfDsync => {
+                "ioengine=psync\ndirect=0\nsync=dsync"
+            }
+            SyncMethod::Direct => "ioengine=psync\ndirect=1\nsync=dsync",
+            SyncMethod::Uring => "ioengine=io_uring\ndirect=0\nfdatasync=1",
+        };
         return format!(
-            "# to {about} of its own: remove it before and afterwards\n\
-             # Rigel measures pwrite and fdatasync together; fio reports the time of fdatasync \
+            "# to {about}, of its own: remove it before and afterwards\n\
+             # Rigel measures a write and its sync together; fio reports the time of a sync \
              separately, under \"sync\"\n\
-             filename=rigel-log.dat\nioengine=psync\ndirect=0\nsize=64m\n{begins}\nfdatasync=1\n",
-            about = life_cycle.about()
+             filename=rigel-log.dat\nsize=64m\n{begins}\n{synced}\n",
+            about = log.about()
         );
     }
     let is_durable = stream.mix.kinds().contains(&Kind::Log);

@@ -35,6 +35,7 @@ impl ProductDefault {
             (Postgres, "effective_io_concurrency") => since("16", "18", Some("1")),
             (Postgres, "maintenance_io_concurrency") => since("16", "18", Some("10")),
             (Postgres, "io_workers") => since("3", "18", None),
+            (Postgres, "wal_sync_method") => always("fdatasync"),
             (Postgres, "wal_init_zero") => since("on", "12", None),
             (Postgres, "io_combine_limit") => since("128kB", "17", None),
             // Twice innodb_io_capacity; before 8.4 at least 2000.

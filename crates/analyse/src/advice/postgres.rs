@@ -6,7 +6,7 @@ use super::product::Product;
 use super::setting::{Advice, Ground, Opinion, other_block, size, unsteady_or_unknown, whole};
 use crate::figures::quantity::{count, percent, time};
 use crate::{AtLoad, Estimate, Limits};
-use rigel_model::LifeCycle;
+use rigel_model::{LogKind, SyncMethod};
 use std::cmp::Ordering;
 
 /// `BLCKSZ` of nearly every build.
@@ -46,7 +46,10 @@ pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
         io_workers(ground),
         io_combine_limit(ground),
     ];
-    measured.into_iter().chain(wal_init_zero(ground)).collect()
+    let log = wal_sync_method(ground)
+        .into_iter()
+        .chain(wal_init_zero(ground));
+    measured.into_iter().chain(log).collect()
 }
 
 /// The statements that change something.
@@ -540,11 +543,43 @@ fn io_workers(ground: &Ground) -> Advice {
     advice.decided(decision, true, |value| statement("io_workers", value))
 }
 
+/// The method with the most commits, if it certainly has more than the default; `None` otherwise.
+fn wal_sync_method(ground: &Ground) -> Option<Advice> {
+    const METHODS: [SyncMethod; 2] = [SyncMethod::OpenDatasync, SyncMethod::Fsync];
+    let commits = |method| ground.found.commits(LogKind::REUSED.by(method), 1);
+    let usual = commits(SyncMethod::Fdatasync)?;
+    let others = METHODS
+        .into_iter()
+        .filter_map(|method| Some((method, commits(method)?)));
+    let (method, best) =
+        others.max_by(|(_, one), (_, other)| one.iops.value.total_cmp(&other.iops.value))?;
+    let gain = best.iops.over(usual.iops);
+    gain.interval.filter(|known| known.low > 1.0)?;
+    let times = format!("{:.2} times as many commits as fdatasync", gain.value);
+    let decision = Decision::set(method.name(), times);
+    let advice = Advice {
+        value: Some(method.name().into()),
+        estimate: Some(gain),
+        derivation: format!(
+            "{} commits per second by fdatasync, {} by {}, one session, to a file that is reused",
+            count(usual.iops.value),
+            count(best.iops.value),
+            method.name()
+        ),
+        misleads:
+            "several sessions share one fdatasync; with open_datasync one of them writes for all"
+                .into(),
+        warnings: unsteady_or_unknown(&[Some(usual), Some(best)]),
+        ..ground.blank(Product::Postgres, "wal_sync_method", LOG)
+    };
+    Some(advice.decided(decision, false, |value| statement("wal_sync_method", value)))
+}
+
 /// Not to fill new files of the log before they are used, if commits to a file that was written before are
 /// certainly slower than to one that was not; `None` otherwise: the default is as good.
 fn wal_init_zero(ground: &Ground) -> Option<Advice> {
-    let written = ground.found.commits(LifeCycle::Reused, 1)?;
-    let unwritten = ground.found.commits(LifeCycle::Sized, 1)?;
+    let written = ground.found.commits(LogKind::REUSED, 1)?;
+    let unwritten = ground.found.commits(LogKind::SIZED, 1)?;
     let gain = written.iops.over(unwritten.iops);
     gain.interval
         .and_then(Limits::both)

@@ -61,9 +61,8 @@ impl ActsOn {
             "write_bandwidth" | "wbps" | "provisioned_bandwidth" => {
                 Self::Streams(&[PageWrites, DirectWrites])
             }
-            "wseqiops" | "wal_init_zero" | "heartbeat-interval" | "election-timeout" => {
-                Self::Streams(&[LogWrites])
-            }
+            "wseqiops" | "wal_init_zero" | "wal_sync_method" | "heartbeat-interval"
+            | "election-timeout" => Self::Streams(&[LogWrites]),
             "effective_io_concurrency"
             | "io_workers"
             | "SREADTIM"

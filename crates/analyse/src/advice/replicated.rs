@@ -6,7 +6,7 @@ use super::product::Product;
 use super::setting::{Advice, Ground, size, three_digits, unsteady_or_unknown};
 use crate::AtLoad;
 use crate::figures::quantity::time;
-use rigel_model::{LifeCycle, MIB};
+use rigel_model::{LogKind, MIB};
 
 /// Milliseconds between two heartbeats of a leader, by default.
 const HEARTBEAT: f64 = 100.0;
@@ -19,7 +19,7 @@ const FAST: f64 = 10.0;
 
 /// All settings of etcd. A log of etcd grows: its segments are reserved, and never written before.
 pub(super) fn of_etcd(ground: &Ground) -> Vec<Advice> {
-    let commit = ground.found.commits(LifeCycle::Grow, 1);
+    let commit = ground.found.commits(LogKind::GROW, 1);
     [("heartbeat-interval", 1.0), ("election-timeout", ELECTION)]
         .map(|(setting, times)| timeout(ground, setting, times, commit))
         .to_vec()

@@ -5,7 +5,7 @@ use super::setting::*;
 use super::*;
 use crate::examples::{at, calibration as example, header};
 use crate::{Estimate, KneeRange, Limits, calibration};
-use rigel_model::{Bound, Bytes, LifeCycle, Ratio, Target};
+use rigel_model::{Bound, Bytes, LogKind, Ratio, SyncMethod, Target};
 use std::path::PathBuf;
 
 /// A number without an error, as an estimate.
@@ -206,7 +206,7 @@ fn files_of_a_log_are_filled_unless_that_is_certainly_slower() {
     assert_eq!(of(&found), None, "it is faster");
     let mut unwritten = |rate: f64| {
         for log in &mut found.log_files {
-            let is_unwritten = log.life_cycle == Some(LifeCycle::Sized);
+            let is_unwritten = log.log == Some(LogKind::SIZED);
             log.at.iops = exact(if is_unwritten { rate } else { 300.0 });
         }
         of(&found)
@@ -214,6 +214,29 @@ fn files_of_a_log_are_filled_unless_that_is_certainly_slower() {
     assert_eq!(unwritten(300.0), None, "no difference is certain");
     let plain = unwritten(900.0).unwrap();
     assert!(plain.statement.unwrap().contains("wal_init_zero = off"));
+}
+
+#[test]
+fn another_method_is_set_only_where_it_certainly_commits_more_often() {
+    let mut found = example();
+    let of = |found: &Calibration| {
+        let mut all = settings(found, Product::Postgres).into_iter();
+        all.find(|one| one.setting == "wal_sync_method")
+    };
+    assert_eq!(of(&found), None, "no other was measured");
+    let mut other = found.log_files[2];
+    other.log = Some(LogKind::REUSED.by(SyncMethod::OpenDatasync));
+    other.at.iops = exact(1500.0);
+    found.log_files.push(other);
+    let faster = of(&found).unwrap();
+    assert!(
+        faster
+            .statement
+            .unwrap()
+            .contains("wal_sync_method = open_datasync")
+    );
+    found.log_files.last_mut().unwrap().at.iops = exact(900.0);
+    assert_eq!(of(&found), None, "the default is as good");
 }
 
 #[test]

@@ -510,9 +510,7 @@ fn deepest_in_common(sides: &[Side]) -> Option<u32> {
 
 fn log_size(coordinates: Coordinates) -> Option<u32> {
     if let Coordinates::Log {
-        bytes,
-        life_cycle: None,
-        ..
+        bytes, log: None, ..
     } = coordinates
     {
         Some(bytes)

@@ -90,10 +90,11 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Stream => (6, 0),
         Coordinates::Write { .. } => (7, 0),
         Coordinates::LargeWrite { sustained } => (40, u64::from(sustained)),
-        Coordinates::Log {
-            bytes, life_cycle, ..
-        } => {
-            let state = life_cycle.map_or(0, |life_cycle| 1 + life_cycle as u64);
+        Coordinates::Log { bytes, log, .. } => {
+            let state = log.map_or(0, |log| {
+                let state = 1 + log.life_cycle as u64;
+                state + 8 * log.method as u64 + 64 * u64::from(log.is_own)
+            });
             (8, state << 32 | u64::from(bytes))
         }
         Coordinates::Again { .. } => (9, 0),

@@ -17,8 +17,8 @@ use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
 use rigel_model::record::PointRecord;
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, LifeCycle, Nanos, Provisioned, Ratio, Step,
-    TrustCause, Weight,
+    Bound, Coordinates, Finding, FindingName, LogKind, Nanos, Provisioned, Ratio, Step, TrustCause,
+    Weight,
 };
 use rigel_stats::knee::Plateau;
 use rigel_stats::mean::{Interval, Limits};
@@ -31,7 +31,7 @@ pub struct LogWrites {
     pub bytes: u32,
     /// The state of the log's own file; `None` if blocks of the volume are overwritten.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub life_cycle: Option<LifeCycle>,
+    pub log: Option<LogKind>,
     /// The figures.
     pub at: AtLoad,
 }
@@ -39,18 +39,11 @@ pub struct LogWrites {
 impl LogWrites {
     /// The figures of a point of log writes; `None` if it is none, or nothing completed.
     fn of(point: &PointSummary) -> Option<Self> {
-        let Coordinates::Log {
-            bytes, life_cycle, ..
-        } = point.coordinates
-        else {
+        let Coordinates::Log { bytes, log, .. } = point.coordinates else {
             return None;
         };
         let at = AtLoad::of(point, point.classes.first()?)?;
-        Some(Self {
-            bytes,
-            life_cycle,
-            at,
-        })
+        Some(Self { bytes, log, at })
     }
 }
 
@@ -180,9 +173,9 @@ impl Calibration {
     }
 
     /// Commits to a log's own file in this state, by this number of writers.
-    pub fn commits(&self, life_cycle: LifeCycle, writers: u32) -> Option<AtLoad> {
+    pub fn commits(&self, log: LogKind, writers: u32) -> Option<AtLoad> {
         let mut logs = self.log_files.iter();
-        let log = logs.find(|log| log.life_cycle == Some(life_cycle) && log.at.depth == writers)?;
+        let log = logs.find(|one| one.log == Some(log) && one.at.depth == writers)?;
         Some(log.at)
     }
 }
@@ -305,7 +298,7 @@ fn rates(points: &[PointSummary]) -> Vec<AtRate> {
 /// Durable appends: to files of their own, or overwriting blocks of the volume.
 fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
     let logs = points.iter().filter_map(LogWrites::of);
-    logs.filter(|log| log.life_cycle.is_some() == of_own_files)
+    logs.filter(|log| log.log.is_some() == of_own_files)
         .collect()
 }
 

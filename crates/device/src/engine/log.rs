@@ -1,10 +1,10 @@
-//! Log writes to a file of their own, as databases make them: pwrite of a record behind the one before,
-//! and fdatasync.
+//! Log writes to files of their own, as databases make them: a record behind the one before, and durable before it
+//! counts.
 //!
-//! Input: a directory, and the life cycle of a log's file. Output: an engine that ignores positions. All
-//! sessions write to one log, and commit as a group: while one of them waits for fdatasync, the records of
-//! the others gather, and the next fdatasync is for all of them. The file begins anew with each point, and
-//! where a segment is full. It has no name, as a scratch file has none.
+//! Input: a directory, and a [`LogKind`]. Output: an engine that ignores positions. Sessions that write to one log
+//! commit as a group: while one of them waits for fdatasync, the records of the others gather, and the next fdatasync
+//! is for all of them. Or each has a log of its own. A file begins anew with each point, and where a segment is full.
+//! It has no name, as a scratch file has none.
 
 use super::blocking::Blocking;
 use super::buffers::Buffers;
@@ -13,30 +13,47 @@ use super::scratch::{self, Made};
 use super::verification::VolumeContents;
 use super::{Engine, Session};
 use crate::clock::Clock;
-use rigel_model::{Bytes, Error, Fault, LifeCycle, MIB, Op, Outcome, failed};
-use rustix::fs::FallocateFlags;
+use io_uring::squeue::Flags;
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, opcode};
+use rigel_model::{Bytes, Error, Fault, LifeCycle, LogKind, MIB, Op, Outcome, SyncMethod, failed};
+use rustix::fs::{FallocateFlags, OFlags};
 use std::collections::VecDeque;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a log's file, where it begins anew: a segment of etcd; those of `PostgreSQL` have 16 MiB.
+/// Bytes of a log's file, where it begins anew: a segment of etcd.
 pub const SEGMENT: u64 = 64 * MIB;
+
+/// The same of a log that one of several writers has for itself: a segment of `PostgreSQL`.
+const OWN_SEGMENT: u64 = 16 * MIB;
 
 /// Size of one write when a file is filled.
 const PIECE: usize = 1 << 20;
 
-/// A log, and the engine of its writers.
+/// The engine of a log's writers.
 #[derive(Debug)]
 pub struct LogFile {
-    made: Made,
-    life_cycle: LifeCycle,
+    directory: PathBuf,
+    kind: LogKind,
     clock: Clock,
+    /// The logs that no session holds; one that all sessions share is never held.
+    free: Mutex<Vec<Arc<Log>>>,
+    contents: VolumeContents,
+}
+
+/// A log.
+#[derive(Debug)]
+struct Log {
+    made: Made,
+    kind: LogKind,
+    segment: u64,
     state: Mutex<LogState>,
     /// A group is durable.
     synced: Condvar,
-    contents: VolumeContents,
 }
 
 /// What its writers share.
@@ -89,36 +106,76 @@ impl LogState {
 }
 
 impl LogFile {
-    /// Makes the file.
+    /// Makes the first file.
     ///
     /// # Errors
     /// There is too little space, no file can be made in the directory, or its filesystem does not know
-    /// the life cycle.
-    pub fn new(directory: &Path, life_cycle: LifeCycle) -> Result<Self, Error> {
-        scratch::require_room(directory, Bytes(SEGMENT))?;
-        let made = Made::new(directory, &scratch::free_name(directory), false)?;
-        let file = made.file();
-        let prepared = match life_cycle {
-            LifeCycle::Reused => fill(file),
-            other => begin(file, other),
+    /// the life cycle or the method.
+    pub fn new(directory: &Path, kind: LogKind) -> Result<Self, Error> {
+        Ok(Self {
+            directory: directory.to_path_buf(),
+            kind,
+            clock: Clock::real(),
+            free: Mutex::new(vec![Arc::new(Log::new(directory, kind)?)]),
+            contents: VolumeContents::of_new_file(),
+        })
+    }
+
+    /// The methods that work for files in `directory`.
+    pub fn methods(directory: &Path) -> Vec<SyncMethod> {
+        let works = |method: &SyncMethod| {
+            let made = Made::new(directory, &scratch::free_name(directory), false).ok();
+            let opened = made.and_then(|made| made.reopen(flags_of(*method)).ok());
+            opened.is_some() && (*method != SyncMethod::Uring || LinkedRing::new().is_ok())
         };
-        prepared.and_then(|()| file.sync_all()).map_err(|error| {
+        SyncMethod::ALL.into_iter().filter(works).collect()
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Arc<Log>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The log of a new session: the one of all, or one that no other has.
+    fn take(&self) -> Result<Arc<Log>, Error> {
+        let mut free = self.free();
+        if !self.kind.is_own {
+            return Ok(Arc::clone(&free[0]));
+        }
+        let taken = free.pop();
+        drop(free);
+        taken.map_or_else(|| Log::new(&self.directory, self.kind).map(Arc::new), Ok)
+    }
+}
+
+impl Log {
+    fn new(directory: &Path, kind: LogKind) -> Result<Self, Error> {
+        let segment = if kind.is_own { OWN_SEGMENT } else { SEGMENT };
+        scratch::require_room(directory, Bytes(segment.max(SEGMENT)))?;
+        let made = Made::new(directory, &scratch::free_name(directory), false)?;
+        let log = Self {
+            made,
+            kind,
+            segment,
+            state: Mutex::default(),
+            synced: Condvar::new(),
+        };
+        let file = log.made.file();
+        let prepared = match kind.life_cycle {
+            LifeCycle::Reused => log.fill(),
+            _ => log.begin(),
+        };
+        let prepared = prepared.and_then(|()| file.sync_all());
+        let reopened = prepared.and_then(|()| log.made.reopen(flags_of(kind.method)));
+        let made = reopened.map_err(|error| {
             failed!(
                 "cannot make {about} in {directory}: {error}",
-                "its filesystem may not know it: try another life cycle, or another filesystem",
-                about = life_cycle.about(),
+                "its filesystem may not know it: try another life cycle or method, or another filesystem",
+                about = kind.about(),
                 directory = directory.display()
             )
         })?;
-        guard::mark(file);
-        Ok(Self {
-            made,
-            life_cycle,
-            clock: Clock::real(),
-            state: Mutex::default(),
-            synced: Condvar::new(),
-            contents: VolumeContents::of_new_file(),
-        })
+        guard::mark(made.file());
+        Ok(Self { made, ..log })
     }
 
     fn state(&self) -> MutexGuard<'_, LogState> {
@@ -134,7 +191,10 @@ impl LogFile {
         state.is_syncing = true;
         let last = state.written;
         drop(state);
-        let result = self.made.file().sync_data();
+        let result = match self.kind.method {
+            SyncMethod::Fsync => self.made.file().sync_all(),
+            _ => self.made.file().sync_data(),
+        };
         let mut state = self.state();
         state.settle(last, &result);
         self.synced.notify_all();
@@ -142,20 +202,33 @@ impl LogFile {
     }
 
     /// Appends a record and waits until it is durable. Returns its bytes.
-    fn append(&self, record: &[u8]) -> std::io::Result<usize> {
+    fn append(&self, record: &[u8], ring: &mut Option<LinkedRing>) -> std::io::Result<usize> {
         let mut state = self.state();
-        while state.end + record.len() as u64 > SEGMENT {
+        while state.end + record.len() as u64 > self.segment {
             if state.is_syncing || state.settled < state.written {
                 state = self.sync(state);
             } else {
-                begin(self.made.file(), self.life_cycle)?;
+                self.begin()?;
                 state.end = 0;
             }
         }
-        let bytes = self.made.file().write_at(record, state.end)?;
+        let (file, at) = (self.made.file(), state.end);
+        let bytes = match (self.kind.method, ring) {
+            (SyncMethod::RwfDsync, _) => {
+                let record = [std::io::IoSlice::new(record)];
+                rustix::io::pwritev2(file, &record, at, rustix::io::ReadWriteFlags::DSYNC)?
+            }
+            (SyncMethod::Uring, Some(ring)) => ring.append(file, record, at)?,
+            _ => file.write_at(record, at)?,
+        };
         state.end += bytes as u64;
         state.written += 1;
         let own = state.written;
+        if !self.kind.method.is_shared() {
+            // It is durable already.
+            state.settled = own;
+            return Ok(bytes);
+        }
         loop {
             if let Some(fate) = state.fate(own) {
                 return fate.map(|()| bytes);
@@ -163,47 +236,112 @@ impl LogFile {
             state = self.sync(state);
         }
     }
+
+    /// Makes a file that was used, or is new, as its life cycle begins.
+    fn begin(&self) -> std::io::Result<()> {
+        let file = self.made.file();
+        if self.kind.life_cycle == LifeCycle::Reused {
+            return Ok(());
+        }
+        file.set_len(0)?;
+        match self.kind.life_cycle {
+            LifeCycle::Reserved => {
+                rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, self.segment)?;
+            }
+            LifeCycle::Sized => {
+                // Where blocks cannot be reserved, databases set the size alone.
+                if rustix::fs::fallocate(file, FallocateFlags::empty(), 0, self.segment).is_err() {
+                    file.set_len(self.segment)?;
+                }
+            }
+            LifeCycle::Grow | LifeCycle::Reused => {}
+        }
+        Ok(())
+    }
+
+    fn fill(&self) -> std::io::Result<()> {
+        let contents = VolumeContents::of_new_file();
+        let mut piece = vec![0; PIECE];
+        for at in (0..self.segment).step_by(PIECE) {
+            contents.fill(&mut piece, at);
+            self.made.file().write_all_at(&piece, at)?;
+        }
+        Ok(())
+    }
 }
 
-/// Makes a file that was used, or is new, as its life cycle begins.
-fn begin(file: &File, life_cycle: LifeCycle) -> std::io::Result<()> {
-    if life_cycle == LifeCycle::Reused {
-        return Ok(());
-    }
-    file.set_len(0)?;
-    match life_cycle {
-        LifeCycle::Reserved => {
-            rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, SEGMENT)?;
+/// How a file is opened for a method.
+fn flags_of(method: SyncMethod) -> OFlags {
+    match method {
+        SyncMethod::OpenDatasync => OFlags::DSYNC,
+        SyncMethod::Direct => OFlags::DSYNC | OFlags::DIRECT,
+        SyncMethod::Fdatasync | SyncMethod::Fsync | SyncMethod::RwfDsync | SyncMethod::Uring => {
+            OFlags::empty()
         }
-        LifeCycle::Sized => {
-            // Where blocks cannot be reserved, databases set the size alone.
-            if rustix::fs::fallocate(file, FallocateFlags::empty(), 0, SEGMENT).is_err() {
-                file.set_len(SEGMENT)?;
+    }
+}
+
+/// A ring of one session, which writes and syncs by one system call.
+struct LinkedRing(IoUring);
+
+impl LinkedRing {
+    fn new() -> Result<Self, Error> {
+        let ring = IoUring::builder().dontfork().build(4);
+        ring.map(Self).map_err(|error| {
+            failed!(
+                "io_uring cannot be used here: {error}",
+                "allow it (sysctl kernel.io_uring_disabled=0), or use another method, such as fdatasync"
+            )
+        })
+    }
+
+    /// Writes a record at an offset, and then syncs the file. Returns its bytes.
+    fn append(&mut self, file: &File, record: &[u8], at: u64) -> std::io::Result<usize> {
+        let to = Fd(file.as_raw_fd());
+        let length = u32::try_from(record.len()).map_err(std::io::Error::other)?;
+        let write = opcode::Write::new(to, record.as_ptr(), length)
+            .offset(at)
+            .build();
+        let sync = opcode::Fsync::new(to).flags(FsyncFlags::DATASYNC).build();
+        let both = [write.flags(Flags::IO_LINK).user_data(0), sync.user_data(1)];
+        // SAFETY: the record and the file live until both have completed, which is awaited below.
+        unsafe { self.0.submission().push_multiple(&both) }.map_err(std::io::Error::other)?;
+        let (mut written, mut left) = (Ok(0), both.len());
+        while left > 0 {
+            match self.0.submit_and_wait(left) {
+                Ok(_) => {}
+                Err(error)
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
+                    ) => {}
+                Err(error) => return Err(error),
+            }
+            for entry in self.0.completion() {
+                left -= 1;
+                match usize::try_from(entry.result()) {
+                    Ok(bytes) if entry.user_data() == 0 => written = written.map(|_: usize| bytes),
+                    Ok(_) => {}
+                    Err(_) => written = Err(std::io::Error::from_raw_os_error(-entry.result())),
+                }
             }
         }
-        LifeCycle::Grow | LifeCycle::Reused => {}
+        written
     }
-    Ok(())
-}
-
-fn fill(file: &File) -> std::io::Result<()> {
-    let contents = VolumeContents::of_new_file();
-    let mut piece = vec![0; PIECE];
-    for at in (0..SEGMENT).step_by(PIECE) {
-        contents.fill(&mut piece, at);
-        file.write_all_at(&piece, at)?;
-    }
-    Ok(())
 }
 
 /// A session's part in a log.
 struct Writer<'a> {
-    log: &'a LogFile,
+    engine: &'a LogFile,
+    log: Arc<Log>,
 }
 
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
         self.log.state().writers -= 1;
+        if self.engine.kind.is_own {
+            self.engine.free().push(Arc::clone(&self.log));
+        }
     }
 }
 
@@ -213,8 +351,8 @@ impl Engine for LogFile {
     }
 
     fn about(&self) -> String {
-        let about = self.life_cycle.about();
-        format!("pwrite and fdatasync to {about}, one thread per writer")
+        let (by, about) = (self.kind.method.about(), self.kind.life_cycle.about());
+        format!("{by} to {about}, one thread per writer")
     }
 
     fn clock(&self) -> Clock {
@@ -230,29 +368,30 @@ impl Engine for LogFile {
     }
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
-        let mut state = self.state();
+        let log = self.take()?;
+        let mut state = log.state();
         if state.writers == 0 {
-            let file = self.made.file();
-            begin(file, self.life_cycle)
-                .and_then(|()| file.sync_all())
-                .map_err(|error| {
-                    failed!(
-                        "cannot begin the file of a log anew: {error}",
-                        "check the free space of the filesystem"
-                    )
-                })?;
+            let begun = log.begin().and_then(|()| log.made.file().sync_all());
+            begun.map_err(|error| {
+                failed!(
+                    "cannot begin the file of a log anew: {error}",
+                    "check the free space of the filesystem"
+                )
+            })?;
             state.end = 0;
         }
         state.writers += 1;
         drop(state);
-        let writer = Writer { log: self };
+        let is_linked = self.kind.method == SyncMethod::Uring;
+        let mut ring = is_linked.then(LinkedRing::new).transpose()?;
+        let writer = Writer { engine: self, log };
         let mut buffers = Buffers::new(lengths, true);
         // Records lie anywhere: each is the first of a generation of its own.
         let contents = &self.contents;
         let execute = move |op: Op| -> Result<Outcome, Fault> {
             let piece = buffers.take(0, op, (0, 0), contents);
             let record = &buffers.piece(piece)[..op.length as usize];
-            let transferred = match writer.log.append(record) {
+            let transferred = match writer.log.append(record, &mut ring) {
                 Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
                 Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
             };
@@ -269,6 +408,13 @@ mod tests {
     use rigel_model::{Kind, Nanos};
     use std::os::unix::fs::MetadataExt;
     use std::sync::Barrier;
+
+    impl LogFile {
+        /// The log of all sessions, or one that none has.
+        fn first(&self) -> Arc<Log> {
+            Arc::clone(&self.free()[0])
+        }
+    }
 
     /// Each of the writers writes this number of records of 5,000 bytes.
     fn write(log: &LogFile, records: u64, writers: u64) {
@@ -297,12 +443,12 @@ mod tests {
     }
 
     /// The size of the file and its blocks of 512 bytes, before and after this number of records.
-    fn written(life_cycle: LifeCycle, records: u64) -> [(u64, u64); 2] {
-        let place = TempDir::new(&format!("log-{life_cycle}-{records}"));
-        let log = LogFile::new(&place.0, life_cycle).unwrap();
+    fn written(kind: LogKind, records: u64) -> [(u64, u64); 2] {
+        let place = TempDir::new(&format!("log-{kind}-{records}"));
+        let log = LogFile::new(&place.0, kind).unwrap();
         assert_eq!(place.entries(), 0, "the file has a name");
         let look = || {
-            let facts = log.made.file().metadata().unwrap();
+            let facts = log.first().made.file().metadata().unwrap();
             (facts.len(), facts.blocks())
         };
         let before = look();
@@ -313,15 +459,15 @@ mod tests {
     #[test]
     fn a_file_is_as_its_life_cycle_says_before_and_after() {
         let whole = SEGMENT / 512;
-        let [(size, blocks), (grown, _)] = written(LifeCycle::Grow, 3);
+        let [(size, blocks), (grown, _)] = written(LogKind::GROW, 3);
         assert_eq!((size, grown), (0, 15_000));
         // The mark of a file of Rigel's may have a block.
         assert!(blocks < 64, "{blocks}");
-        let [(size, blocks), (grown, after)] = written(LifeCycle::Reserved, 3);
+        let [(size, blocks), (grown, after)] = written(LogKind::RESERVED, 3);
         assert_eq!((size, grown), (0, 15_000));
         assert!(blocks >= whole && after >= whole, "{blocks} {after}");
-        for life_cycle in [LifeCycle::Sized, LifeCycle::Reused] {
-            let [(size, blocks), (grown, _)] = written(life_cycle, 3);
+        for kind in [LogKind::SIZED, LogKind::REUSED] {
+            let [(size, blocks), (grown, _)] = written(kind, 3);
             assert_eq!((size, grown), (SEGMENT, SEGMENT));
             assert!(blocks >= whole, "{blocks}");
         }
@@ -330,16 +476,21 @@ mod tests {
     #[test]
     fn records_of_a_group_lie_behind_one_another_and_all_are_durable() {
         let place = TempDir::new("log-group");
-        let log = LogFile::new(&place.0, LifeCycle::Grow).unwrap();
+        let log = LogFile::new(&place.0, LogKind::GROW).unwrap();
         write(&log, 20, 8);
-        let state = log.state();
+        let first = log.first();
+        let state = first.state();
         assert_eq!((state.written, state.settled, state.writers), (160, 160, 0));
         assert!(state.failed.is_empty());
-        assert_eq!(log.made.file().metadata().unwrap().len(), 160 * 5000);
+        assert_eq!(
+            log.first().made.file().metadata().unwrap().len(),
+            160 * 5000
+        );
         let mut records = std::collections::HashSet::new();
         for number in 0..160 {
             let mut record = vec![0; 5000];
-            log.made
+            log.first()
+                .made
                 .file()
                 .read_exact_at(&mut record, number * 5000)
                 .unwrap();
@@ -374,12 +525,59 @@ mod tests {
     #[test]
     fn a_full_segment_begins_anew() {
         let place = TempDir::new("log-full");
-        let log = LogFile::new(&place.0, LifeCycle::Grow).unwrap();
+        let log = LogFile::new(&place.0, LogKind::GROW).unwrap();
         let nearly = SEGMENT - 7000;
-        log.state().writers = 1;
-        log.state().end = nearly;
+        log.first().state().writers = 1;
+        log.first().state().end = nearly;
         write(&log, 2, 1);
-        assert_eq!(log.state().end, 5000);
-        assert_eq!(log.made.file().metadata().unwrap().len(), 5000);
+        assert_eq!(log.first().state().end, 5000);
+        assert_eq!(log.first().made.file().metadata().unwrap().len(), 5000);
+    }
+
+    #[test]
+    fn every_method_writes_each_record_once_and_whole() {
+        for method in SyncMethod::ALL {
+            let place = TempDir::new(&format!("log-{}", method.name()));
+            let log = LogFile::new(&place.0, LogKind::GROW.by(method)).unwrap();
+            let mut session = log.open(&[8192]).unwrap();
+            let mut completed = Vec::new();
+            for position in 0..5 {
+                let op = Op {
+                    position,
+                    length: 8192,
+                    kind: Kind::Log,
+                };
+                session.submit(0, op).unwrap();
+                session.reap(Nanos(0), &mut completed).unwrap();
+            }
+            assert!(
+                completed.iter().all(|one| one.outcome == Outcome::Done),
+                "{method:?}: {completed:?}"
+            );
+            let first = log.first();
+            let file = first.made.file();
+            assert_eq!(file.metadata().unwrap().len(), 5 * 8192, "{method:?}");
+            let state = first.state();
+            assert_eq!((state.written, state.settled), (5, 5), "{method:?}");
+        }
+    }
+
+    #[test]
+    fn writers_with_logs_of_their_own_have_one_each_and_take_them_again() {
+        let place = TempDir::new("log-own");
+        let kind = LogKind {
+            is_own: true,
+            ..LogKind::GROW
+        };
+        let log = LogFile::new(&place.0, kind).unwrap();
+        for _ in 0..2 {
+            write(&log, 3, 4);
+            let free = log.free();
+            assert_eq!(free.len(), 4);
+            let bytes = free
+                .iter()
+                .map(|one| one.made.file().metadata().unwrap().len());
+            assert_eq!(bytes.collect::<Vec<_>>(), [15_000; 4]);
+        }
     }
 }

@@ -170,6 +170,15 @@ impl Made {
         Ok(made)
     }
 
+    /// The same file, opened again with these flags; as it is without any.
+    pub(super) fn reopen(mut self, flags: OFlags) -> std::io::Result<Self> {
+        if !flags.is_empty() {
+            let access = OFlags::RDWR | OFlags::CLOEXEC | flags;
+            self.file = rustix::fs::open(by_number(&self.file), access, Mode::empty())?.into();
+        }
+        Ok(self)
+    }
+
     /// The open file.
     pub(super) fn file(&self) -> &File {
         &self.file

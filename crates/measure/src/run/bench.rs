@@ -28,7 +28,7 @@ use rigel_drive::{Cue, DetachedTerms, Live};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
-    Bytes, Error, Finding, FindingName, Host, Layout, LifeCycle, Nanos, Point, PointLimits, Sample,
+    Bytes, Error, Finding, FindingName, Host, Layout, LogKind, Nanos, Point, PointLimits, Sample,
     Severity, SqlWork, StallDetector, Stream, Target, TargetFacts, VolumeMember, usage,
 };
 use samples::PointSamples;
@@ -242,7 +242,7 @@ pub type Listen<'a> = dyn FnMut(Event) + 'a;
 pub struct Bench {
     pub(super) engine: Arc<dyn Engine>,
     /// Engines of log writes to files of their own.
-    logs: BTreeMap<LifeCycle, Arc<dyn Engine>>,
+    logs: BTreeMap<LogKind, Arc<dyn Engine>>,
     counted: CountedServers,
     observer: Observer,
     workers: usize,
@@ -389,14 +389,14 @@ impl Bench {
         let volume = open_volume(request, members, map, (&scratch, &mut look.findings))?;
         refuse_too_many(&points, request, look.host.memory)?;
         let logs = log_files(request.target, &points)?;
-        if !logs.is_empty() && points.iter().all(|point| life_cycle(point).is_some()) {
+        if !logs.is_empty() && points.iter().all(|point| log_of(point).is_some()) {
             // No memory can answer a commit, however small the file.
             let is_of_memory = |finding: &Finding| finding.is(FindingName::Memory);
             look.findings.retain(|finding| !is_of_memory(finding));
         }
         let lengths = points
             .iter()
-            .filter(|point| life_cycle(point).is_none())
+            .filter(|point| log_of(point).is_none())
             .map(|point| rigel_drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths = lengths
             .max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>())
@@ -570,7 +570,7 @@ impl Bench {
             cue: cue.cloned(),
         };
         // A model of a device has no filesystem: its log writes all cost the same.
-        let log = life_cycle(point).and_then(|life_cycle| self.logs.get(&life_cycle));
+        let log = log_of(point).and_then(|log| self.logs.get(&log));
         let engine = log.unwrap_or(&self.engine);
         let driven = rigel_drive::detached(engine, point, terms, watch);
         if !bounded::left_behind().is_empty() {
@@ -727,7 +727,7 @@ fn detached_scratch(
 }
 
 /// The life cycle of the log whose own file a point writes to; `None` if it has none.
-fn life_cycle(point: &Point) -> Option<LifeCycle> {
+fn log_of(point: &Point) -> Option<LogKind> {
     point.streams.iter().find_map(|stream| stream.log)
 }
 
@@ -735,8 +735,8 @@ fn life_cycle(point: &Point) -> Option<LifeCycle> {
 fn log_files(
     target: &Target,
     points: &[Point],
-) -> Result<BTreeMap<LifeCycle, Arc<dyn Engine>>, Error> {
-    let life_cycles: BTreeSet<LifeCycle> = points.iter().filter_map(life_cycle).collect();
+) -> Result<BTreeMap<LogKind, Arc<dyn Engine>>, Error> {
+    let life_cycles: BTreeSet<LogKind> = points.iter().filter_map(log_of).collect();
     let Some(first) = life_cycles.first() else {
         return Ok(BTreeMap::new());
     };
@@ -747,9 +747,9 @@ fn log_files(
             about = first.about()
         ));
     };
-    let make = |life_cycle| {
-        let file = LogFile::new(directory, life_cycle)?;
-        Ok((life_cycle, Arc::new(file) as Arc<dyn Engine>))
+    let make = |log| {
+        let file = LogFile::new(directory, log)?;
+        Ok((log, Arc::new(file) as Arc<dyn Engine>))
     };
     life_cycles.into_iter().map(make).collect()
 }

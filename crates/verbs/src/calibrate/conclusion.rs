@@ -9,7 +9,7 @@ use rigel_analyse::figures::quantity::{
 use rigel_analyse::search::at_load::AtLoad;
 use rigel_analyse::search::calibration::Calibration;
 use rigel_model::record::journal::Header;
-use rigel_model::{LifeCycle, Step};
+use rigel_model::{LogKind, Step};
 
 /// Writers of a group that the answer names.
 const TOGETHER: u32 = 16;
@@ -115,14 +115,14 @@ fn largely_written(calibration: &Calibration) -> Option<String> {
 
 /// Commits to a log of its own, if there was one: by how many sessions, and what a log costs that grows.
 fn committed(calibration: &Calibration) -> Option<String> {
-    let alone = calibration.commits(LifeCycle::Reused, 1)?;
+    let alone = calibration.commits(LogKind::REUSED, 1)?;
     let rate = count(alone.iops.value);
-    let group = calibration.commits(LifeCycle::Reused, TOGETHER);
+    let group = calibration.commits(LogKind::REUSED, TOGETHER);
     let together = group.map_or_else(String::new, |group| {
         format!(", {TOGETHER} together {}", count(group.iops.value))
     });
     // Of two that may be equal, none is called slower.
-    let grown = calibration.commits(LifeCycle::Grow, 1).and_then(|grown| {
+    let grown = calibration.commits(LogKind::GROW, 1).and_then(|grown| {
         let times = alone.iops.over(grown.iops);
         (times.interval?.low > 1.0)
             .then(|| format!(" A log that grows is {:.1} times slower.", times.value))

@@ -5,7 +5,7 @@ use rigel_analyse::search::reference::ClassStanding;
 use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{LifeCycle, Step};
+use rigel_model::{LogKind, Step};
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section, Unit};
@@ -293,7 +293,7 @@ fn log_files(found: &Calibration) -> Option<Section> {
     let first = logs.first()?;
     let table = TableOf::of("Commits", logs)
         .text("the log is", |log| {
-            log.life_cycle.map_or("", LifeCycle::about)
+            log.log.map_or_else(String::new, LogKind::about)
         })
         .number("writers", |log| log.at.depth)
         .count("commits/s", |log| log.at.iops.value)
@@ -301,10 +301,10 @@ fn log_files(found: &Calibration) -> Option<Section> {
         .time("p50 (95 % interval)", |log| log.at.p50_us)
         .time("p99 (95 % interval)", |log| log.at.p99_us);
     let lead = format!(
-        "Each writes {} behind the record before, and waits for fdatasync; writers commit together, \
-         as sessions of a database do. A filesystem that must note a new size, or that a block is \
-         written now, does so before a commit is over. etcd's log has its size; those of Oracle, \
-         InnoDB and, with wal_recycle, PostgreSQL are reused.",
+        "Each writes {} behind the record before, and waits until it is durable, by fdatasync if nothing else is \
+         said; writers commit together, as sessions of a database do. A filesystem that must note a new size, or that \
+         a block is written now, does so before a commit is over. etcd's log has its size; those of Oracle, InnoDB \
+         and, with wal_recycle, PostgreSQL are reused.",
         parts::size(first.bytes)
     );
     Some(parts::section(

@@ -23,7 +23,7 @@ use rigel_analyse::{
     rate_expected, sustained, widen,
 };
 use rigel_model::{
-    Arrivals, Bound, Coordinates, ExpectedLoad, KIB, LifeCycle, Load, MIB, Mix, Nanos, Pattern,
+    Arrivals, Bound, Coordinates, ExpectedLoad, KIB, Load, LogKind, MIB, Mix, Nanos, Pattern,
     Point, Ratio, Step, Stream, Until, WarmUp,
 };
 
@@ -77,7 +77,7 @@ const LARGE_WRITES: [u64; 2] = [12, 6];
 const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
 
 /// Writers of a log that is reused, which commit together. Other logs have one writer.
-const WRITERS: [u32; 4] = [1, 4, 16, 64];
+const WRITERS: [u32; 3] = [4, 16, 64];
 
 /// The completed points, from which the next one is derived.
 struct DonePoints<'a> {
@@ -250,6 +250,7 @@ impl CalibrateRequest {
         depth_max: 256,
         writes: false,
         own_logs: OwnLogs::None,
+        log_methods: Vec::new(),
         precondition: false,
         suspect_below: None,
         provisioned: None,
@@ -257,21 +258,19 @@ impl CalibrateRequest {
         ranks: 0,
     };
 
-    /// Log writes to files of their own.
+    /// Log writes to files of their own: each state by one writer, several writers that commit together, and
+    /// each method.
     fn log_files(&self) -> impl Iterator<Item = Coordinates> {
-        let all = LifeCycle::ALL.into_iter();
+        let states = LogKind::STATES.map(|state| (state, 1));
+        let together = WRITERS.map(|writers| (LogKind::REUSED, writers));
+        let methods = self.log_methods.iter().copied();
+        let methods = methods.map(|method| (LogKind::REUSED.by(method), 1));
+        let all = states.into_iter().chain(together).chain(methods);
         let asked = all.filter(|_| !self.own_logs.is_none());
-        asked.flat_map(|life_cycle| {
-            let most = if life_cycle == LifeCycle::Reused {
-                WRITERS.len()
-            } else {
-                1
-            };
-            WRITERS[..most].iter().map(move |writers| Coordinates::Log {
-                bytes: ExpectedLoad::LOG_BYTES,
-                life_cycle: Some(life_cycle),
-                writers: *writers,
-            })
+        asked.map(|(log, writers)| Coordinates::Log {
+            bytes: ExpectedLoad::LOG_BYTES,
+            log: Some(log),
+            writers,
         })
     }
 
@@ -380,7 +379,7 @@ impl CalibrateRequest {
             Coordinates::LargeWrite { sustained } => return self.large_writes(sustained, seed),
             Coordinates::Log {
                 bytes,
-                life_cycle,
+                log,
                 writers,
             } => Stream {
                 objective: None,
@@ -391,7 +390,7 @@ impl CalibrateRequest {
                 pattern: Pattern::Sequential { start: 0 },
                 length: bytes,
                 rank: None,
-                log: life_cycle,
+                log,
             },
             other => random(
                 Load::Closed {
@@ -528,7 +527,7 @@ fn offered(rate_per_s: u64, in_flight_max: u32) -> Load {
 fn log(bytes: u64) -> Coordinates {
     Coordinates::Log {
         bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        life_cycle: None,
+        log: None,
         writers: 1,
     }
 }

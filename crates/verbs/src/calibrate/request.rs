@@ -1,7 +1,7 @@
 //! The request of `rigel calibrate`.
 
 use rigel_analyse::plan::ranks::is_alone;
-use rigel_model::{Bound, Nanos, Provisioned, Ratio};
+use rigel_model::{Bound, Nanos, Provisioned, Ratio, SyncMethod};
 use serde::{Deserialize, Serialize};
 
 /// Which log writes to files of their own a calibration measures.
@@ -56,6 +56,9 @@ pub struct CalibrateRequest {
     /// Log writes to files of their own.
     #[serde(default, skip_serializing_if = "OwnLogs::is_none")]
     pub own_logs: OwnLogs,
+    /// The methods by which one writer commits to a log that is reused, beside fdatasync.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log_methods: Vec<SyncMethod>,
     /// True if the whole target is written before writes are measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub precondition: bool,

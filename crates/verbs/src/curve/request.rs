@@ -2,7 +2,7 @@
 
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::plan::ranks::is_alone;
-use rigel_model::{Arrivals, Bound, LifeCycle, Mix, Nanos, Pattern, Provisioned, Ratio};
+use rigel_model::{Arrivals, Bound, LogKind, Mix, Nanos, Pattern, Provisioned, Ratio};
 use serde::{Deserialize, Serialize};
 
 /// The loads of a curve, ascending.
@@ -57,7 +57,7 @@ pub struct CurveRequest {
     pub pattern: Pattern,
     /// Depths are writers of a log, whose own file is in this state; `None` if the volume is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<LifeCycle>,
+    pub log: Option<LogKind>,
     /// The second stream, if there is one.
     pub background: Option<Background>,
     /// The latency bound, if there is one.

@@ -14,7 +14,7 @@ use rigel_analyse::search::run_checks::{self, CacheTest};
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
 use rigel_analyse::search::sustained::{Sustained, open_to_stalls, sustained};
 use rigel_model::record::PointRecord;
-use rigel_model::{ActiveRanks, Bound, Finding, LifeCycle, Provisioned, Ratio, Step};
+use rigel_model::{ActiveRanks, Bound, Finding, LogKind, Provisioned, Ratio, Step};
 use serde::Serialize;
 
 /// The results of a curve.
@@ -22,7 +22,7 @@ use serde::Serialize;
 pub struct CurveResult {
     /// The state of the log's own file, if its writers were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub log: Option<LifeCycle>,
+    pub log: Option<LogKind>,
     /// The latency bound of the run, such as `2ms@p99`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,

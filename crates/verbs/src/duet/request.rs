@@ -1,7 +1,7 @@
 //! The request of `rigel duet`.
 
 use rigel_analyse::plan::SqlTerms;
-use rigel_model::{LifeCycle, Mix, Nanos, PrivateServer, Ratio, Target, shell_word};
+use rigel_model::{LogKind, Mix, Nanos, PrivateServer, Ratio, Target, shell_word};
 use serde::{Deserialize, Serialize};
 
 /// The options of `duet`. Kept in the journal's header, so that reports can be made again.
@@ -48,7 +48,7 @@ pub struct DuetArm {
     pub depth: u32,
     /// The state of the log's own file to which it commits; `None` if the volume is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<LifeCycle>,
+    pub log: Option<LogKind>,
 }
 
 impl DuetRequest {

@@ -54,9 +54,7 @@ impl Plan for ExpectRequest {
         let loads = self.loads().into_iter();
         let log = loads.filter_map(|load| match load {
             Coordinates::Log {
-                bytes,
-                life_cycle: None,
-                ..
+                bytes, log: None, ..
             } => Some(bytes),
             _ => None,
         });
@@ -127,18 +125,18 @@ impl ExpectRequest {
             (
                 ExpectedOf::Log,
                 Some(ExpectedLoad::Log {
-                    life_cycle,
+                    log,
                     bytes,
                     writers,
                 }),
             ) => Coordinates::Log {
                 bytes,
-                life_cycle: Some(life_cycle),
+                log: Some(log),
                 writers,
             },
             (ExpectedOf::Log, _) => Coordinates::Log {
                 bytes: ExpectedLoad::LOG_BYTES,
-                life_cycle: None,
+                log: None,
                 writers: 1,
             },
             (ExpectedOf::Throughput, _) => Coordinates::Large {
@@ -217,8 +215,8 @@ impl ExpectRequest {
     }
 
     fn point(&self, coordinates: Coordinates, seed: u64) -> Point {
-        let life_cycle = match coordinates {
-            Coordinates::Log { life_cycle, .. } => life_cycle,
+        let log = match coordinates {
+            Coordinates::Log { log, .. } => log,
             _ => None,
         };
         let (name, length, mix, pattern) = match coordinates {
@@ -254,7 +252,7 @@ impl ExpectRequest {
                 pattern,
                 length,
                 rank: None,
-                log: life_cycle,
+                log,
             }],
             warm_up: WARM_UP,
             until,
