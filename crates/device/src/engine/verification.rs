@@ -45,8 +45,6 @@ struct FileContents {
     /// The file, to be probed; `None` if it cannot be opened again, or is not read.
     file: Option<File>,
     bytes: u64,
-    /// Rigel made it, and nobody has changed it since.
-    is_ours: bool,
     /// As it was named.
     path: PathBuf,
 }
@@ -100,27 +98,22 @@ pub(super) struct SubmittedOp {
 }
 
 impl VolumeContents {
-    /// Contents of open files. What is written goes on as their first block begins.
+    /// Contents of open files, of which nothing is read: a device counts what it is asked.
     pub(super) fn of<'a>(members: impl Iterator<Item = &'a Opened>) -> Self {
-        let contents = |(number, member): (u64, &Opened)| {
-            let file = readable(member);
-            let first = file
-                .as_ref()
-                .and_then(|file| names(file, std::iter::once(0)).next());
-            let identity = first.map_or_else(
-                || clock::fresh_seed().wrapping_add(number),
-                |name| name.file,
-            );
-            FileContents {
-                sectors: Sectors::of_file(identity),
-                described: Described::No,
-                file,
-                bytes: member.bytes().unwrap_or(0),
-                is_ours: guard::is_made_by_rigel(member).unwrap_or(false),
-                path: member.path().to_path_buf(),
-            }
+        let contents = |(number, member): (u64, &Opened)| FileContents {
+            sectors: Sectors::of_file(clock::fresh_seed().wrapping_add(number)),
+            described: Described::No,
+            file: readable(member),
+            bytes: member.bytes().unwrap_or(0),
+            path: member.path().to_path_buf(),
         };
         Self::new((0..).zip(members).map(contents).collect())
+    }
+
+    /// The same for files that are written: they go on as their first block begins.
+    pub(super) fn going_on(mut self) -> Self {
+        self.files.iter_mut().for_each(FileContents::adopt);
+        self
     }
 
     /// Contents of a new file, of which nothing is read.
@@ -130,7 +123,6 @@ impl VolumeContents {
             described: Described::No,
             file: None,
             bytes: 0,
-            is_ours: true,
             path: PathBuf::new(),
         }])
     }
@@ -155,6 +147,7 @@ impl VolumeContents {
         };
         let (mut first_units, mut units) = (Vec::new(), 0);
         for file in &mut self.files {
+            file.adopt();
             file.probe();
             if !writes && file.described == Described::No {
                 let path = file.path.display();
@@ -287,6 +280,17 @@ impl VolumeContents {
 }
 
 impl FileContents {
+    /// Takes the identity that the first block of the file has, if it has one.
+    fn adopt(&mut self) {
+        let names = self
+            .file
+            .iter()
+            .flat_map(|file| names(file, std::iter::once(0)));
+        if let Some(name) = names.into_iter().next() {
+            self.sectors = Sectors::of_file(name.file);
+        }
+    }
+
     /// Looks whether the file describes itself, by blocks at equal distances, the first and the last among them.
     fn probe(&mut self) {
         let blocks = self.bytes / PROBE as u64;
@@ -297,7 +301,7 @@ impl FileContents {
         let own = names(file, probes).filter(|name| name.file == self.sectors.file());
         self.described = match own.count() {
             0..DESCRIBED_MIN => Described::No,
-            _ if self.is_ours => Described::Whole,
+            _ if guard::is_unchanged(file).unwrap_or(false) => Described::Whole,
             _ => Described::Probed,
         };
     }

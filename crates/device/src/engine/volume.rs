@@ -52,7 +52,7 @@ impl Volume {
             map,
             direct,
             writable: true,
-            contents: VolumeContents::of(members.iter().map(Permit::target)),
+            contents: VolumeContents::of(members.iter().map(Permit::target)).going_on(),
             ours,
         })
     }

@@ -137,16 +137,19 @@ fn mark_of(file: &File) -> std::io::Result<String> {
     ))
 }
 
-/// True if Rigel made the file, and nobody has changed it since.
-pub(super) fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
-    let mut value = [0; 256];
+fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
     if target.kind() != FileKind::File {
         return Ok(false);
     }
-    let length = rustix::fs::fgetxattr(target.file(), MARK, &mut value[..]);
+    is_unchanged(target.file()).map_err(|error| unreadable(target.path(), &error))
+}
+
+/// True if Rigel made the file, and nobody has changed it since.
+pub(super) fn is_unchanged(file: &File) -> std::io::Result<bool> {
+    let mut value = [0; 256];
+    let length = rustix::fs::fgetxattr(file, MARK, &mut value[..]);
     let Ok(length) = length else { return Ok(false) };
-    let expected = mark_of(target.file()).map_err(|error| unreadable(target.path(), &error))?;
-    Ok(value[..length] == *expected.as_bytes())
+    Ok(value[..length] == *mark_of(file)?.as_bytes())
 }
 
 /// True if `named` leads to the open file or device; for a file, also under the same path.
