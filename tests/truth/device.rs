@@ -32,11 +32,11 @@ const POLL: Duration = Duration::from_millis(1);
 /// Timeout for the device to wait for reads that do not come.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Attributes never change.
-const FOR_EVER: Duration = Duration::from_secs(1 << 20);
+pub(crate) const FOR_EVER: Duration = Duration::from_secs(1 << 20);
 /// More outstanding reads than any test uses.
 const OUTSTANDING_MAX: u16 = 256;
-const NAME: &str = "file";
-const FILE: INodeNo = INodeNo(2);
+pub(crate) const NAME: &str = "file";
+pub(crate) const FILE: INodeNo = INodeNo(2);
 
 /// What the device does with a read. All choices depend on the number of the read, from 0 in order
 /// of arrival.
@@ -237,6 +237,32 @@ fn wait_until(due: Instant) {
     }
 }
 
+/// The attributes of the file of `bytes` that a filesystem has, or of its directory.
+pub(crate) fn attributes(inode: INodeNo, bytes: u64) -> FileAttr {
+    let (kind, size) = if inode == FILE {
+        (FileType::RegularFile, bytes)
+    } else {
+        (FileType::Directory, 0)
+    };
+    FileAttr {
+        ino: inode,
+        size,
+        blocks: size / 512,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm: 0o755,
+        nlink: 1,
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
+
 struct Server {
     bytes: u64,
     behaviour: Behaviour,
@@ -247,31 +273,6 @@ impl Server {
     fn wait_for_answers(&self) {
         while self.shared.hangs_all.load(Relaxed) {
             sleep(POLL);
-        }
-    }
-
-    fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let (kind, size) = if inode == FILE {
-            (FileType::RegularFile, self.bytes)
-        } else {
-            (FileType::Directory, 0)
-        };
-        FileAttr {
-            ino: inode,
-            size,
-            blocks: size / 512,
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind,
-            perm: 0o555,
-            nlink: 1,
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
         }
     }
 
@@ -334,7 +335,7 @@ impl Filesystem for Server {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.wait_for_answers();
         if name == NAME {
-            reply.entry(&FOR_EVER, &self.attributes(FILE), Generation(0));
+            reply.entry(&FOR_EVER, &attributes(FILE, self.bytes), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
         }
@@ -342,7 +343,7 @@ impl Filesystem for Server {
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.wait_for_answers();
-        reply.attr(&FOR_EVER, &self.attributes(inode));
+        reply.attr(&FOR_EVER, &attributes(inode, self.bytes));
     }
 
     fn read(

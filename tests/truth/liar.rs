@@ -3,10 +3,10 @@
 //! Input: a [`Lie`]. Output: a path to read and write with direct I/O, and which of its blocks are wrong now, and how. It
 //! knows nothing of Rigel's code but the content that the file begins with.
 
+use super::device::{FILE, FOR_EVER, NAME, attributes};
 use fuser::{
-    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyWrite,
-    Request, WriteFlags,
+    Config, Errno, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
+    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyWrite, Request, WriteFlags,
 };
 use rigel_model::WrongBytes;
 use rigel_model::workload::content::{SECTOR, Sectors};
@@ -16,7 +16,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
 
 /// Bytes of the blocks that it is written in.
 pub(crate) const BLOCK: u64 = 8192;
@@ -24,10 +23,6 @@ pub(crate) const BLOCK: u64 = 8192;
 const ONE_IN: u64 = 7;
 /// Bytes of a torn write that are stored.
 const TORN: usize = 4096;
-/// Attributes never change.
-const FOR_EVER: Duration = Duration::from_secs(1 << 20);
-const NAME: &str = "file";
-const FILE: INodeNo = INodeNo(2);
 /// The identity of the file that it begins with.
 const IDENTITY: u64 = 0x5157_1234;
 
@@ -149,33 +144,6 @@ struct Server {
     stored: Arc<Mutex<Stored>>,
 }
 
-impl Server {
-    fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let (kind, size) = if inode == FILE {
-            (FileType::RegularFile, self.bytes)
-        } else {
-            (FileType::Directory, 0)
-        };
-        FileAttr {
-            ino: inode,
-            size,
-            blocks: size / 512,
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind,
-            perm: 0o755,
-            nlink: 1,
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
-    }
-}
-
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let missing = |_| io::Error::other("no FUSE_ASYNC_DIO");
@@ -186,14 +154,14 @@ impl Filesystem for Server {
 
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         if name == NAME {
-            reply.entry(&FOR_EVER, &self.attributes(FILE), Generation(0));
+            reply.entry(&FOR_EVER, &attributes(FILE, self.bytes), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&FOR_EVER, &self.attributes(inode));
+        reply.attr(&FOR_EVER, &attributes(inode, self.bytes));
     }
 
     fn read(

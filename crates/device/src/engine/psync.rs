@@ -1,14 +1,13 @@
 //! Synchronous I/O with pread and pwrite: one thread per outstanding operation, like a database's
 //! foreground session.
 
+use super::blocking::{Blocking, Execute};
 use super::buffers::Buffers;
 use super::volume::Volume;
 use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
 use rigel_model::record::Verified;
-use rigel_model::{
-    Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot,
-};
+use rigel_model::{EngineInfo, Error, Fault, FioEngine, Kind, Op, Outcome};
 use std::os::unix::fs::FileExt;
 
 /// This engine in the table of engines.
@@ -72,28 +71,26 @@ impl Engine for Psync {
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         self.volume.contents().catch_up();
-        Ok(Box::new(PsyncSession {
+        let calls = PsyncCalls {
             volume: &self.volume,
-            clock: &self.clock,
             buffers: Buffers::new(lengths, self.volume.is_writable()),
-            pending: None,
-        }))
+        };
+        Ok(Box::new(Blocking::new(self.clock.clone(), calls)))
     }
 }
 
-struct PsyncSession<'a> {
+/// The calls of one session.
+struct PsyncCalls<'a> {
     volume: &'a Volume,
-    clock: &'a Clock,
     buffers: Buffers,
-    pending: Option<(Slot, Op)>,
 }
 
-impl PsyncSession<'_> {
-    fn execute(&mut self, slot: Slot, op: Op) -> Outcome {
+impl Execute for PsyncCalls<'_> {
+    fn execute(&mut self, op: Op) -> Result<Outcome, Fault> {
         let (number, offset) = self.volume.locate(op);
         let file = &self.volume.files()[number];
         let contents = self.volume.contents();
-        let piece = self.buffers.take(slot, op, (number, offset), contents);
+        let piece = self.buffers.take(0, op, (number, offset), contents);
         let memory = &mut self.buffers.piece(piece)[..op.length as usize];
         let result = match op.kind {
             Kind::Read | Kind::Scan => file.read_at(memory, offset),
@@ -107,28 +104,10 @@ impl PsyncSession<'_> {
             Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
             Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
         };
-        Outcome::of_transfer(transferred, op.length)
-    }
-}
-
-impl Session for PsyncSession<'_> {
-    fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
-        self.pending = Some((slot, op));
-        Ok(())
+        Ok(Outcome::of_transfer(transferred, op.length))
     }
 
-    fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
-        match self.pending.take() {
-            Some((slot, op)) => out.push(Completion {
-                slot,
-                outcome: self.execute(slot, op),
-            }),
-            None => self.clock.wait_until(until),
-        }
-        Ok(())
-    }
-
-    fn look(&mut self, slot: Slot, outcome: Outcome) -> Outcome {
-        self.buffers.look(slot, outcome, self.volume.contents())
+    fn look(&mut self, outcome: Outcome) -> Outcome {
+        self.buffers.look(0, outcome, self.volume.contents())
     }
 }
