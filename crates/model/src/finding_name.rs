@@ -76,9 +76,6 @@ finding_names! {
         Failures = "failures", Doubt, "warning",
             "Operations failed; the figures describe the others.",
             "Read the log of the kernel (`dmesg`), the device or the database.";
-        NotVerified = "not-verified", Doubt, "warning",
-            "With `--verify`: no block was compared, as none was read, or it is not known what was written.",
-            "Measure reads, of a scratch file or of blocks that the run has written.";
         BrokenRounds = "broken-rounds", Doubt, "warning",
             "Rounds of a soak broke; the text has causes (20 at most), counts and dates.",
             "See what happened to the target then.";
@@ -371,6 +368,9 @@ finding_names! {
             "Rename if not.";
     }
     Setup {
+        NotVerified = "not-verified", Doubt, "warning",
+            "With `--verify`: no block was compared, as none was read, or it is not known what was written.",
+            "Measure a scratch file, or run it again on what it has filled.";
         DirectIo = "direct-io", Doubt, "warning",
             "ZFS, FUSE, 9p, vboxsf, virtiofs or `data=journal` may buffer direct I/O.",
             "A file on ext4 or XFS, or the device.";

@@ -43,7 +43,7 @@ pub fn finding(verified: &Verified, members: &[VolumeMember]) -> Option<Finding>
                 counted(unknown, "block")
             ),
         };
-        let hint = "measure reads, of a scratch file or of blocks that the run has written";
+        let hint = "measure a scratch file, or run it again on what it has filled";
         Finding::warning(FindingName::NotVerified, what, hint)
     })
 }
