@@ -130,14 +130,17 @@ pub(crate) fn load(
     })
 }
 
-/// Refuses to load while another load runs. The lock is released with the connection.
+/// Refuses to load while another load runs. The lock is released with the connection, which a busy server
+/// notices some time after the program has ended: so it is tried for a while.
 fn refuse_second(client: &mut PostgresClient, address: &Address) -> Result<(), Error> {
-    let row = client.query_one(&format!("SELECT pg_try_advisory_lock({ORDER})"), &[]);
-    if row
-        .map_err(|error| failed(address, "lock its tables for loading", &error))?
-        .is_true(0)
-    {
-        return Ok(());
+    const TRIES: usize = 20;
+    let failed = |error| failed(address, "lock its tables for loading", &error);
+    let lock = format!("SELECT pg_try_advisory_lock({ORDER})");
+    for _ in 0..TRIES {
+        if client.query_one(&lock, &[]).map_err(failed)?.is_true(0) {
+            return Ok(());
+        }
+        client.batch("SELECT pg_sleep(0.1)").map_err(failed)?;
     }
     Err(usage!(
         "'{address}' is being loaded by another rigel process",
