@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of the blocks that it is written in.
 pub(crate) const BLOCK: u64 = 8192;
-/// A lie is told once in this number of writes.
+/// One of this number of writes is not stored as it was asked for.
 const ONE_IN: u64 = 7;
 /// Bytes of a torn write that are stored.
 const TORN: usize = 4096;

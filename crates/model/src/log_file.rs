@@ -58,7 +58,7 @@ pub enum SyncMethod {
     Fsync,
     /// `pwrite` to a file that was opened with `O_DSYNC`: `PostgreSQL`'s `open_datasync`.
     OpenDatasync,
-    /// The same with `O_DIRECT`: Oracle, and `InnoDB` with `O_DIRECT_NO_FSYNC`'s like.
+    /// The same with `O_DIRECT`: Oracle.
     Direct,
     /// `pwritev2` with `RWF_DSYNC`.
     RwfDsync,

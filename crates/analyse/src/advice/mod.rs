@@ -20,7 +20,7 @@ pub mod postgres;
 pub mod product;
 pub mod relevance;
 pub mod replicated;
-mod seastar;
+pub mod seastar;
 pub mod setting;
 
 use crate::conclusion::{RunTrust, TrustLevel};

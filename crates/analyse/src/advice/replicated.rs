@@ -17,7 +17,7 @@ const ELECTION: f64 = 10.0;
 /// The longest response of a commit at which etcd's authors call a disk fast enough, in milliseconds.
 const FAST: f64 = 10.0;
 
-/// All settings of etcd. A log of etcd grows: its segments are reserved, and never written before.
+/// All settings of etcd, by the slowest state of a log: its segments have their size, and were never written.
 pub(super) fn of_etcd(ground: &Ground) -> Vec<Advice> {
     let commit = ground.found.commits(LogKind::GROW, 1);
     [("heartbeat-interval", 1.0), ("election-timeout", ELECTION)]

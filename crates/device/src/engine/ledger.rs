@@ -7,7 +7,7 @@
 //! It has [`ENTRIES`] at most. In a larger volume a unit may take the place of another, of which nothing is known then:
 //! less is found, and nothing is accused that is right.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Entries at most: 32 MiB of memory, and each unit of 4 KiB of a scratch file of 4 GiB.
 const ENTRIES: u64 = 1 << 20;
@@ -59,8 +59,7 @@ impl Ledger {
         let at = unit % (self.chunks.len() as u64 * CHUNK);
         let index = |number: u64| usize::try_from(number).expect("entries are few");
         let chunk = &self.chunks[index(at / CHUNK)];
-        let mut entries: MutexGuard<'_, Vec<LedgerEntry>> =
-            chunk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = chunk.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.is_empty() {
             entries.resize(index(CHUNK), LedgerEntry::EMPTY);
         }

@@ -367,7 +367,8 @@ fn share_of(maximum: f64, percent: f64) -> u64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use rigel_model::{Arrivals, SqlWork, Tables, WarmUp};
+    use crate::examples::curve;
+    use rigel_model::{SqlWork, Tables, WarmUp};
 
     /// Sessions of a database, with eight operations in flight on each connection.
     pub(crate) fn request(loads: Loads) -> CurveRequest {
@@ -382,18 +383,7 @@ pub(crate) mod tests {
             ..SqlWork::reads(tables)
         };
         CurveRequest {
-            is_sql_run: false,
-            loads,
-            arrivals: Arrivals::Poisson,
             in_flight_max: 4,
-            length: 8192,
-            mix: Mix::READS,
-            pattern: Pattern::Uniform,
-            log: None,
-            background: None,
-            provisioned: None,
-            bound: None,
-            precision: Ratio::of(2, 100),
             point_least: Nanos(0),
             point_most: Nanos::from_secs(5),
             sql: Some(SqlTerms {
@@ -402,8 +392,7 @@ pub(crate) mod tests {
                 warm_up: WarmUp::NONE,
                 statement_timeout: None,
             }),
-            neighbours_per_s: None,
-            ranks: 0,
+            ..curve(loads)
         }
     }
 
