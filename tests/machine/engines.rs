@@ -10,7 +10,8 @@ use rigel_device::engine::opened::Opened;
 use rigel_device::engine::sim::Sim;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{ENGINES, Engine, guard};
-use rigel_drive::Terms;
+use rigel_drive::{DetachedTerms, LogEngines, Terms};
+use rigel_model::record::StreamRecord;
 use rigel_model::{
     Cause, Completion, Coordinates, Kind, Layout, Load, LogKind, Mix, Nanos, Op, Outcome, Pattern,
     Point, Ratio, Slot, Stream, Until, WarmUp,
@@ -19,6 +20,7 @@ use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const BLOCK: u32 = 8192;
@@ -387,6 +389,59 @@ fn every_engine_does_log_writes() {
             .map(|kind| (kind.kind, kind.total().done))
             .collect();
         assert_eq!(kinds, [(Kind::Log, 50)], "{}", engine.name());
+    }
+}
+
+#[test]
+fn a_log_with_a_file_of_its_own_is_written_beside_the_volume() {
+    let before = vec![7; usize::try_from(BLOCKS).unwrap() * BLOCK as usize];
+    let file = scratch_file("contract-beside", BLOCKS * u64::from(BLOCK));
+    std::fs::write(&file.path, &before).unwrap();
+    let stream = |name: &str, mix, length, log| Stream {
+        objective: None,
+        sql: None,
+        name: name.into(),
+        load: Load::Closed { depth: 3 },
+        mix,
+        pattern: Pattern::Uniform,
+        length,
+        rank: None,
+        log,
+    };
+    let (grow, reused) = (LogKind::GROW, LogKind::REUSED);
+    let point = Point {
+        coordinates: Coordinates::cell(3, 0),
+        streams: vec![
+            stream("reads", Mix::READS, BLOCK, None),
+            stream("grow", Mix::LOG, 2300, Some(grow)),
+            stream("reused", Mix::LOG, 512, Some(reused)),
+        ],
+        warm_up: WarmUp::NONE,
+        until: Until::Ops(60),
+        seed: 3,
+        window: Point::second(),
+    };
+    let place = Place::new("contract-beside-logs");
+    let logs = [grow, reused].map(|kind| (kind, Arc::new(log_file(&place, kind)) as _));
+    let logs: Arc<LogEngines> = Arc::new(logs.into());
+    for volume in file_engines(&[&file], WRITE) {
+        let (name, volume) = (volume.name(), Arc::from(volume));
+        let terms = DetachedTerms {
+            workers: 1,
+            stop: &AtomicBool::new(false),
+            enough: Box::new(|_| false),
+            cue: None,
+        };
+        let engines = (&volume, &logs);
+        let record = rigel_drive::detached(engines, &point, terms, &mut |_| ()).unwrap();
+        let done = |stream: &StreamRecord| (stream.kinds[0].kind, stream.total().done);
+        let done: Vec<(Kind, u64)> = record.streams.iter().map(done).collect();
+        let expected = [Kind::Read, Kind::Log, Kind::Log].map(|kind| (kind, 60));
+        assert_eq!(done, expected, "{name}");
+        assert!(
+            std::fs::read(&file.path).unwrap() == before,
+            "{name}: the volume was changed"
+        );
     }
 }
 

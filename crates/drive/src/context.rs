@@ -1,6 +1,7 @@
 //! What the workers of a point share.
 
 use super::cue::Cue;
+use super::engines::Engines;
 use super::pacer::Pacer;
 use super::shown::Shown;
 use super::stage::{LiveClass, Stage};
@@ -31,7 +32,7 @@ pub struct Terms<'a> {
 /// State that the workers of a point share.
 pub(super) struct PointContext<'a> {
     pub(super) point: &'a Point,
-    pub(super) engine: &'a dyn Engine,
+    pub(super) engines: Engines<'a>,
     pub(super) clock: Clock,
     pub(super) stage: Stage,
     pub(super) terms: &'a Terms<'a>,
@@ -52,7 +53,13 @@ pub(super) struct PointContext<'a> {
     pub(super) started: String,
 }
 
-impl PointContext<'_> {
+impl<'a> PointContext<'a> {
+    /// The engine of a worker, which has slots of these streams.
+    pub(super) fn engine_of(&self, streams: &[usize]) -> &'a dyn Engine {
+        let first = streams.first().map(|stream| &self.point.streams[*stream]);
+        first.map_or(self.engines.volume(), |stream| self.engines.of(stream))
+    }
+
     /// The state of the running point.
     pub(super) fn shown(&self, stalled: Option<StalledIo>) -> Shown {
         let from = self.stage.from();

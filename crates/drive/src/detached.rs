@@ -5,6 +5,7 @@
 
 use super::context::Terms;
 use super::cue::Cue;
+use super::engines::{Engines, LogEngines};
 use super::shown::{Deliver, Show, Shown, Watch};
 use rigel_device::bounded;
 use rigel_device::engine::Engine;
@@ -54,12 +55,12 @@ impl DetachedTerms<'_> {
 }
 
 /// Drives a point in the calling thread, and passes its result on.
-pub(super) type Drive = fn(&dyn Engine, &Point, &Terms<'_>, &mut Show<'_>, &mut Deliver<'_>);
+pub(super) type Drive = fn(Engines<'_>, &Point, &Terms<'_>, &mut Show<'_>, &mut Deliver<'_>);
 
 /// Calls `drive_point` in a thread of its own, and leaves that behind if it must.
 pub(super) fn drive(
     drive_point: Drive,
-    engine: &Arc<dyn Engine>,
+    (volume, logs): (&Arc<dyn Engine>, &Arc<LogEngines>),
     point: &Point,
     terms: DetachedTerms<'_>,
     watch: &mut Watch<'_>,
@@ -75,7 +76,7 @@ pub(super) fn drive(
     // Holds one picture: a slow display slows nothing but the display.
     let (sender, messages) = mpsc::sync_channel(1);
     let thread = {
-        let (engine, point) = (Arc::clone(engine), point.clone());
+        let (volume, logs, point) = (Arc::clone(volume), Arc::clone(logs), point.clone());
         let (stop, returned) = (Arc::clone(&own_stop), Arc::clone(&returned));
         let drive = move || {
             let terms = Terms {
@@ -89,7 +90,8 @@ pub(super) fn drive(
             let mut deliver = |result, is_left| {
                 let _ = sender.send(DriveMessage::Result(Box::new(result), is_left));
             };
-            drive_point(engine.as_ref(), &point, &terms, &mut show, &mut deliver);
+            let engines = Engines::new(volume.as_ref(), &logs);
+            drive_point(engines, &point, &terms, &mut show, &mut deliver);
             returned.store(true, Ordering::Release);
         };
         thread::Builder::new()
@@ -102,7 +104,7 @@ pub(super) fn drive(
             Ok(DriveMessage::Result(result, is_left)) => {
                 if is_left {
                     // Closing its files may block as well.
-                    std::mem::forget(Arc::clone(engine));
+                    std::mem::forget((Arc::clone(volume), Arc::clone(logs)));
                     bounded::leave(&format!("I/O of {}", point.coordinates), returned);
                 } else {
                     let ended = thread.join();

@@ -5,12 +5,13 @@
 //! time a point is deterministic, unless it is stopped early.
 //!
 //! Workers are threads with one session each. If the engine supports many outstanding operations
-//! per session, one worker serves all streams. If the engine blocks, each outstanding operation
-//! gets its own worker.
+//! per session, one worker serves all its streams. If the engine blocks, each outstanding operation
+//! gets its own worker. A log with files of its own has an engine beside that of the volume.
 
 mod context;
 mod cue;
 mod detached;
+mod engines;
 mod lane;
 mod leader;
 mod pacer;
@@ -21,10 +22,12 @@ mod stage;
 pub use context::{Enough, Terms};
 pub use cue::Cue;
 pub use detached::{DetachedTerms, Judge};
+pub use engines::LogEngines;
 pub use shown::{Live, Watch};
 pub use stage::LiveClass;
 
 use context::{Gate, PointContext};
+use engines::Engines;
 use lane::{InFlight, Lane, LaneContext, Outstanding};
 use leader::{Leader, TICK};
 use pacer::Pacer;
@@ -78,9 +81,13 @@ pub fn classes(point: &Point) -> Vec<&str> {
     names
 }
 
-/// The slot lengths of the session with the most slots, over all workers of `point`.
+/// The slot lengths of the session with the most slots, over all workers of the streams of `point` that
+/// have no log of their own.
 pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32> {
-    let slots = assign_slots(point, slots_max, workers);
+    let streams = point.streams.iter().enumerate();
+    let of_volume = streams.filter(|(_, stream)| stream.log.is_none());
+    let of_volume: Vec<usize> = of_volume.map(|(index, _)| index).collect();
+    let slots = deal(point, &of_volume, slots_max, workers);
     let lengths = |slots_of_worker: &Vec<usize>| {
         slots_of_worker
             .iter()
@@ -94,15 +101,12 @@ pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32>
         .unwrap_or_default()
 }
 
-/// Assigns the slots of all streams to the workers in turn. Returns, for each worker, the stream of
-/// each of its slots.
-fn assign_slots(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
-    let slots: Vec<usize> = point
-        .streams
-        .iter()
-        .enumerate()
-        .flat_map(|(index, stream)| std::iter::repeat_n(index, stream.load.slots() as usize))
-        .collect();
+/// Assigns the slots of these streams to workers in turn. Returns, for each worker, the stream of each
+/// of its slots.
+fn deal(point: &Point, streams: &[usize], slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
+    let slots_of =
+        |stream: &usize| std::iter::repeat_n(*stream, point.streams[*stream].load.slots() as usize);
+    let slots: Vec<usize> = streams.iter().flat_map(slots_of).collect();
     let workers = workers
         .max(slots.len().div_ceil(slots_max))
         .clamp(1, slots.len().max(1));
@@ -131,47 +135,50 @@ pub fn point(
 ) -> Result<PointRecord, Error> {
     let mut result = None;
     let mut show = |shown: Shown| shown.show(watch);
-    drive_point(engine, point, terms, &mut show, &mut |driven, _| {
+    let no_logs = LogEngines::new();
+    let engines = Engines::new(engine, &no_logs);
+    drive_point(engines, point, terms, &mut show, &mut |driven, _| {
         result = Some(driven);
     });
     result.expect("a point that was driven has a result")
 }
 
-/// Drives `point` on `engine` until it completes or is stopped. A point that was stopped does not
-/// wait for storage that does not answer: what is outstanding counts as at least as long as it was
-/// outstanding, and threads that it blocks are left behind, with the engine.
+/// Drives `point` on the engines of a volume and of logs until it completes or is stopped. A point that
+/// was stopped does not wait for storage that does not answer: what is outstanding counts as at least as long as it was
+/// outstanding, and threads that it blocks are left behind, with the engines.
 ///
 /// # Panics
 /// If the thread that drives the point does.
 pub fn detached(
-    engine: &Arc<dyn Engine>,
+    engines: (&Arc<dyn Engine>, &Arc<LogEngines>),
     point: &Point,
     terms: DetachedTerms<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<PointRecord, Error> {
-    if engine.clock().is_virtual() {
-        self::point(engine.as_ref(), point, &terms.attached(), watch)
+    let (volume, _) = engines;
+    if volume.clock().is_virtual() {
+        self::point(volume.as_ref(), point, &terms.attached(), watch)
     } else {
-        detached::drive(drive_point, engine, point, terms, watch)
+        detached::drive(drive_point, engines, point, terms, watch)
     }
 }
 
 /// Drives `point`, and passes its result to `deliver`. Returns only after every thread has ended,
 /// which may be never: the result is delivered before.
 fn drive_point(
-    engine: &dyn Engine,
+    engines: Engines,
     point: &Point,
     terms: &Terms<'_>,
     show: &mut Show<'_>,
     deliver: &mut Deliver<'_>,
 ) {
     let started = clock::wall_time();
-    let clock = engine.clock();
-    let slots_of_workers = assign_slots(
-        point,
-        engine.slots_max(),
-        if clock.is_virtual() { 1 } else { terms.workers },
-    );
+    let clock = engines.volume().clock();
+    let workers = if clock.is_virtual() { 1 } else { terms.workers };
+    let groups = engines.groups(point).into_iter();
+    let slots_of_workers: Vec<Vec<usize>> = groups
+        .flat_map(|(engine, streams)| deal(point, &streams, engine.slots_max(), workers))
+        .collect();
     let names = classes(point);
     let class_of = point.streams.iter().map(|stream| {
         names
@@ -185,11 +192,11 @@ fn drive_point(
             .iter()
             .find(|stream| stream.name == **name)
             .expect("a class has a stream");
-        CoverageMap::new(engine.usable() / u64::from(stream.length))
+        CoverageMap::new(engines.of(stream).usable() / u64::from(stream.length))
     };
     let context = PointContext {
         point,
-        engine,
+        engines,
         stage: Stage::new(point.until),
         terms,
         workers: slots_of_workers.len(),
@@ -275,7 +282,7 @@ fn record_of(
         streams,
         samples: Vec::new(),
         merge: None,
-        verified: context.engine.verified().map(|verified| Verified {
+        verified: context.engines.verified(point).map(|verified| Verified {
             time: looking,
             ..verified
         }),
@@ -598,7 +605,8 @@ fn worker<'a>(
         .iter()
         .map(|stream| context.point.streams[*stream].length)
         .collect();
-    let session = context.engine.open(&lengths);
+    let engine = context.engine_of(slots_of_worker);
+    let session = engine.open(&lengths);
     let (streams, lanes, table) = make_lanes(context, number, slots_of_workers);
     *lock(work) = Some(Work {
         streams,
@@ -620,7 +628,8 @@ fn worker<'a>(
         }
     };
     let mut leader = (number == 0).then(|| Leader::new(context));
-    let driven = drive(context, session.as_mut(), work, &mut leader);
+    let verifies = engine.verifies();
+    let driven = drive(context, (session.as_mut(), verifies), work, &mut leader);
     if driven == Ok(DriveEnd::Outstanding) {
         // The kernel may still write to its buffers.
         std::mem::forget(session);
@@ -731,7 +740,7 @@ fn make_lane<'a>(context: &'a PointContext, share: Share) -> Lane<'a> {
         Until::Ops(count) | Until::Work { ops: count, .. } => part(count),
         by_time @ (Until::Elapsed(_) | Until::Precise { .. }) => by_time,
     };
-    let extent = context.engine.usable() / u64::from(spec.length);
+    let extent = context.engines.of(spec).usable() / u64::from(spec.length);
     let ops = Ops::new(spec, extent, context.point.seed, share);
     Lane::new(shared, ops, spec, left)
 }
@@ -752,13 +761,12 @@ enum DriveEnd {
 /// other work for one operation.
 fn drive(
     context: &PointContext,
-    session: &mut dyn Session,
+    (session, verifies): (&mut dyn Session, bool),
     shared: &SharedWork,
     leader: &mut Option<Leader>,
 ) -> Result<DriveEnd, Fault> {
     let stage = &context.stage;
     let is_virtual = context.clock.is_virtual();
-    let verifies = context.engine.verifies();
     let mut over: Vec<Completion> = Vec::new();
     let (mut outstanding, mut measuring, mut batch, mut first) = (0, false, *BATCH.start(), 0);
     let (mut failures, mut again) = (0, Nanos(0));

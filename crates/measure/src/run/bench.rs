@@ -24,7 +24,7 @@ use rigel_device::engine::uring::SLOTS_MAX;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{self, Engine, guard};
 use rigel_device::observe::{self, Observer};
-use rigel_drive::{Cue, DetachedTerms, Live};
+use rigel_drive::{Cue, DetachedTerms, Live, LogEngines};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::{End, PointRecord, RankRecord, StallEvent, Window};
 use rigel_model::{
@@ -33,7 +33,7 @@ use rigel_model::{
 };
 use samples::PointSamples;
 pub(super) use server::ServerCounters;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -242,7 +242,7 @@ pub type Listen<'a> = dyn FnMut(Event) + 'a;
 pub struct Bench {
     pub(super) engine: Arc<dyn Engine>,
     /// Engines of log writes to files of their own.
-    logs: BTreeMap<LogKind, Arc<dyn Engine>>,
+    logs: Arc<LogEngines>,
     counted: CountedServers,
     observer: Observer,
     workers: usize,
@@ -389,14 +389,14 @@ impl Bench {
         let volume = open_volume(request, members, map, (&scratch, &mut look.findings))?;
         refuse_too_many(&points, request, look.host.memory)?;
         let logs = log_files(request.target, &points)?;
-        if !logs.is_empty() && points.iter().all(|point| log_of(point).is_some()) {
+        let mut streams = points.iter().flat_map(|point| &point.streams);
+        if !logs.is_empty() && streams.all(|stream| stream.log.is_some()) {
             // No memory can answer a commit, however small the file.
             let is_of_memory = |finding: &Finding| finding.is(FindingName::Memory);
             look.findings.retain(|finding| !is_of_memory(finding));
         }
         let lengths = points
             .iter()
-            .filter(|point| log_of(point).is_none())
             .map(|point| rigel_drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths = lengths
             .max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>())
@@ -410,7 +410,7 @@ impl Bench {
         }
         Ok(Self {
             engine: engine.into(),
-            logs,
+            logs: Arc::new(logs),
             counted: CountedServers::None,
             observer: Observer::new(devices),
             workers: request.workers,
@@ -467,7 +467,7 @@ impl Bench {
             limits: PointLimits::of(&points, usable, request.writes, true),
             points,
             engine,
-            logs: BTreeMap::new(),
+            logs: Arc::default(),
             counted: counted.unwrap_or(CountedServers::None),
             observer: Observer::new(devices),
             workers: request.workers.max(cpus),
@@ -499,7 +499,7 @@ impl Bench {
             limits: PointLimits::of(&points, usable, request.writes, false),
             points,
             engine: engine.into(),
-            logs: BTreeMap::new(),
+            logs: Arc::default(),
             counted: CountedServers::None,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
@@ -570,9 +570,8 @@ impl Bench {
             cue: cue.cloned(),
         };
         // A model of a device has no filesystem: its log writes all cost the same.
-        let log = log_of(point).and_then(|log| self.logs.get(&log));
-        let engine = log.unwrap_or(&self.engine);
-        let driven = rigel_drive::detached(engine, point, terms, watch);
+        let engines = (&self.engine, &self.logs);
+        let driven = rigel_drive::detached(engines, point, terms, watch);
         if !bounded::left_behind().is_empty() {
             // Closing the scratch file, or that of a log, may block as well.
             std::mem::forget((self.scratch.clone(), self.logs.clone()));
@@ -726,19 +725,12 @@ fn detached_scratch(
     Ok(scratch)
 }
 
-/// The life cycle of the log whose own file a point writes to; `None` if it has none.
-fn log_of(point: &Point) -> Option<LogKind> {
-    point.streams.iter().find_map(|stream| stream.log)
-}
-
 /// Makes the files of all logs that have their own.
-fn log_files(
-    target: &Target,
-    points: &[Point],
-) -> Result<BTreeMap<LogKind, Arc<dyn Engine>>, Error> {
-    let life_cycles: BTreeSet<LogKind> = points.iter().filter_map(log_of).collect();
-    let Some(first) = life_cycles.first() else {
-        return Ok(BTreeMap::new());
+fn log_files(target: &Target, points: &[Point]) -> Result<LogEngines, Error> {
+    let streams = points.iter().flat_map(|point| &point.streams);
+    let kinds: BTreeSet<LogKind> = streams.filter_map(|stream| stream.log).collect();
+    let Some(first) = kinds.first() else {
+        return Ok(LogEngines::new());
     };
     let Target::Scratch { directory, .. } = target else {
         return Err(usage!(
@@ -751,7 +743,7 @@ fn log_files(
         let file = LogFile::new(directory, log)?;
         Ok((log, Arc::new(file) as Arc<dyn Engine>))
     };
-    life_cycles.into_iter().map(make).collect()
+    kinds.into_iter().map(make).collect()
 }
 
 /// Path and identity of a target.
