@@ -30,6 +30,7 @@ mod ranks;
 mod ranks_capped;
 mod ranks_neighbours;
 mod reread;
+mod syncs;
 mod throttle;
 mod verify;
 mod watch;

@@ -124,8 +124,8 @@ impl LogFile {
     /// The methods that work for files in `directory`.
     pub fn methods(directory: &Path) -> Vec<SyncMethod> {
         let works = |method: &SyncMethod| {
-            let made = Made::new(directory, &scratch::free_name(directory), false).ok();
-            let opened = made.and_then(|made| made.reopen(flags_of(*method)).ok());
+            let made = Made::new(directory, false).ok();
+            let opened = made.and_then(|(made, _)| made.reopen(flags_of(*method)).ok());
             opened.is_some() && (*method != SyncMethod::Uring || LinkedRing::new().is_ok())
         };
         SyncMethod::ALL.into_iter().filter(works).collect()
@@ -151,7 +151,7 @@ impl Log {
     fn new(directory: &Path, kind: LogKind) -> Result<Self, Error> {
         let segment = if kind.is_own { OWN_SEGMENT } else { SEGMENT };
         scratch::require_room(directory, Bytes(segment.max(SEGMENT)))?;
-        let made = Made::new(directory, &scratch::free_name(directory), false)?;
+        let (made, _) = Made::new(directory, false)?;
         let log = Self {
             made,
             kind,

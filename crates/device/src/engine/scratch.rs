@@ -10,6 +10,7 @@ use super::opened::{Opened, by_number};
 use super::verification::VolumeContents;
 use rigel_model::{Bytes, Error, FileKind, Finding, FindingName, GIB, MIB, failed, usage};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -60,8 +61,7 @@ impl Scratch {
         }
         let free = free_space(directory)?;
         let bytes = size(bytes, free).map_err(|problem| no_such_size(directory, problem))?;
-        let name = free_name(directory);
-        let mut made = Made::new(directory, &name, keep)?;
+        let (mut made, name) = Made::new(directory, keep)?;
         fill(&made.file, bytes, &name, progress)?;
         guard::mark(&made.file);
         made.settle(&name, keep)?;
@@ -110,13 +110,11 @@ impl Scratch {
     }
 }
 
-/// A name that no file has. In a container every run may have the same PID: the first that is free.
-pub(super) fn free_name(directory: &Path) -> PathBuf {
+/// Names that no file has now. In a container every run may have the same PID: the first that is free.
+fn free_names(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let numbers = std::process::id()..=u32::MAX;
-    let mut names = numbers.map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
-    names
-        .find(|name| !name.exists())
-        .unwrap_or_else(|| directory.join("rigel-scratch.dat"))
+    let names = numbers.map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
+    names.filter(|name| name.symlink_metadata().is_err())
 }
 
 /// Refuses a new file of `bytes` where too little space is free.
@@ -145,29 +143,40 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Creates an empty file, without a name if the filesystem can; otherwise as `name`.
-    pub(super) fn new(directory: &Path, name: &Path, keep: bool) -> Result<Self, Error> {
+    /// Creates an empty file, without a name if the filesystem can. Returns also the name that it has, or may
+    /// get.
+    pub(super) fn new(directory: &Path, keep: bool) -> Result<(Self, PathBuf), Error> {
+        let mut names = free_names(directory);
+        let mut next = || names.next().expect("no directory has that many files");
+        let mut name = next();
         let owner_only = Mode::RUSR | Mode::WUSR;
         let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         if let Ok(file) = rustix::fs::open(directory, nameless, owner_only) {
-            return Ok(Self {
+            let made = Self {
                 file: file.into(),
                 named: None,
-            });
+            };
+            return Ok((made, name));
         }
         // NFS and others cannot create a file without a name: there it has one as long as
         // necessary.
         let new = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = rustix::fs::open(name, new, owner_only)
-            .map_err(|error| refused(directory, &error.into()))?;
+        let file = loop {
+            match rustix::fs::open(&name, new, owner_only) {
+                Ok(file) => break file,
+                // Another writer took it meanwhile.
+                Err(Errno::EXIST) => name = next(),
+                Err(error) => return Err(refused(directory, &error.into())),
+            }
+        };
         let mut made = Self {
             file: file.into(),
-            named: Some(name.to_path_buf()),
+            named: Some(name.clone()),
         };
-        if !keep && std::fs::remove_file(name).is_ok() {
+        if !keep && std::fs::remove_file(&name).is_ok() {
             made.named = None;
         }
-        Ok(made)
+        Ok((made, name))
     }
 
     /// The same file, opened again with these flags; as it is without any.
