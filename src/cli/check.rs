@@ -411,6 +411,7 @@ mod tests {
             bytes: Bytes(4 * GIB),
             inode: 0,
             alignment: 512,
+            atomic_write_max: None,
             filesystem: Some("ext4".into()),
             mount_options: Some("rw,relatime".into()),
             extents: Some(Extents {

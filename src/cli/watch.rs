@@ -474,6 +474,7 @@ fn member(disk: &WatchedDisk) -> VolumeMember {
         bytes: devices.first().map_or(Bytes(0), |device| device.bytes),
         inode: 0,
         alignment: 0,
+        atomic_write_max: None,
         filesystem: None,
         mount_options: None,
         extents: None,

@@ -113,6 +113,7 @@ pub fn header() -> Header {
         bytes: Bytes(4 << 30),
         inode: 7,
         alignment: 512,
+        atomic_write_max: None,
         filesystem: Some("ext4".into()),
         mount_options: None,
         extents: None,

@@ -79,6 +79,10 @@ pub struct VolumeMember {
     pub inode: u64,
     /// Offset, length and memory address of direct I/O must be multiples of this many bytes.
     pub alignment: u32,
+    /// Bytes of the largest write that is stored as a whole or not at all, if the write asks for it
+    /// (`RWF_ATOMIC`); `None` if the kernel names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_write_max: Option<Bytes>,
     /// Type of the file's filesystem, such as `ext4`.
     pub filesystem: Option<String>,
     /// Mount options of that filesystem.

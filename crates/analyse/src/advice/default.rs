@@ -37,6 +37,11 @@ impl ProductDefault {
             (Postgres, "io_workers") => since("3", "18", None),
             (Postgres, "wal_sync_method") => always("fdatasync"),
             (Postgres, "wal_init_zero") => since("on", "12", None),
+            (Postgres, "commit_delay") => always("0"),
+            (Postgres, "full_page_writes") => always("on"),
+            (Mysql | Mariadb, "innodb_flush_log_at_trx_commit") => always("1"),
+            (Mysql | Mariadb, "innodb_doublewrite") => always("ON"),
+            (Mariadb, "innodb_log_file_write_through") => since("OFF", "11.0", None),
             (Postgres, "io_combine_limit") => since("128kB", "17", None),
             // Twice innodb_io_capacity; before 8.4 at least 2000.
             (Mysql, "innodb_io_capacity_max") => since("20000", "8.4", Some("2000")),

@@ -3,6 +3,7 @@
 
 use super::decision::Decision;
 use super::default::ProductDefault;
+use super::durability;
 use super::product::Product;
 use super::setting::{
     Advice, Ground, Opinion, other_block, size, three_digits, unsteady_or_unknown, whole,
@@ -41,7 +42,7 @@ const THREADS_MAX: f64 = 64.0;
 /// All settings for `MySQL` or `MariaDB`.
 pub(super) fn settings(ground: &Ground, product: Product) -> Vec<Advice> {
     let calibration = ground.found;
-    vec![
+    let mut settings = vec![
         // The maximum comes first: a capacity above it would be cut down to it.
         capacity(ground, product, "innodb_io_capacity_max", HEADROOM),
         capacity(
@@ -64,7 +65,9 @@ pub(super) fn settings(ground: &Ground, product: Product) -> Vec<Advice> {
             calibration.writes.map(|at| at.depth.into()),
             calibration.writes,
         ),
-    ]
+    ];
+    settings.extend(durability::of_innodb(ground, product));
+    settings
 }
 
 /// The lines that change something.

@@ -11,6 +11,7 @@
 pub mod decide;
 pub mod decision;
 pub mod default;
+pub mod durability;
 pub mod innodb;
 pub mod linux;
 pub mod oracle;

@@ -2,11 +2,13 @@
 
 use super::decision::Decision;
 use super::default::ProductDefault;
+use super::durability;
 use super::product::Product;
-use super::setting::{Advice, Ground, Opinion, other_block, size, unsteady_or_unknown, whole};
+use super::setting::{
+    Advice, Ground, Opinion, alter_system, other_block, size, unsteady_or_unknown, whole,
+};
 use crate::figures::quantity::{count, percent, time};
 use crate::{AtLoad, Estimate, Limits};
-use rigel_model::{LogKind, SyncMethod};
 use std::cmp::Ordering;
 
 /// `BLCKSZ` of nearly every build.
@@ -35,8 +37,6 @@ const WORKERS_EACH_CPUS: u32 = 4;
 const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
 const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
 
-const LOG: &str = "PostgreSQL documentation, 19.5 Write Ahead Log";
-
 /// All settings for `PostgreSQL`.
 pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
     let measured = [
@@ -46,10 +46,10 @@ pub(super) fn settings(ground: &Ground) -> Vec<Advice> {
         io_workers(ground),
         io_combine_limit(ground),
     ];
-    let log = wal_sync_method(ground)
+    measured
         .into_iter()
-        .chain(wal_init_zero(ground));
-    measured.into_iter().chain(log).collect()
+        .chain(durability::of_postgres(ground))
+        .collect()
 }
 
 /// The statements that change something.
@@ -94,10 +94,6 @@ pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
         reload.into()
     });
     lines
-}
-
-fn statement(setting: &str, value: &str) -> String {
-    format!("ALTER SYSTEM SET {setting} = {value};")
 }
 
 /// Formats a cost with its significant decimals; at least 1, the cost of a sequential page.
@@ -491,7 +487,7 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
     };
     // Too high a value makes the reads of all sessions wait, so that their number must be known.
     advice.decided(decision, ground.sessions.is_none(), |value| {
-        statement(setting, value)
+        alter_system(setting, value)
     })
 }
 
@@ -540,72 +536,7 @@ fn io_workers(ground: &Ground) -> Advice {
             Decision::leave("more than this storage needs, and idle workers cost little")
         }
     };
-    advice.decided(decision, true, |value| statement("io_workers", value))
-}
-
-/// The method with the most commits, if it certainly has more than the default; `None` otherwise.
-fn wal_sync_method(ground: &Ground) -> Option<Advice> {
-    const METHODS: [SyncMethod; 2] = [SyncMethod::OpenDatasync, SyncMethod::Fsync];
-    let commits = |method| ground.found.commits(LogKind::REUSED.by(method), 1);
-    let usual = commits(SyncMethod::Fdatasync)?;
-    let others = METHODS
-        .into_iter()
-        .filter_map(|method| Some((method, commits(method)?)));
-    let (method, best) =
-        others.max_by(|(_, one), (_, other)| one.iops.value.total_cmp(&other.iops.value))?;
-    let gain = best.iops.over(usual.iops);
-    gain.interval.filter(|known| known.low > 1.0)?;
-    let times = format!("{:.2} times as many commits as fdatasync", gain.value);
-    let decision = Decision::set(method.name(), times);
-    let advice = Advice {
-        value: Some(method.name().into()),
-        estimate: Some(gain),
-        derivation: format!(
-            "{} commits per second by fdatasync, {} by {}, one session, to a file that is reused",
-            count(usual.iops.value),
-            count(best.iops.value),
-            method.name()
-        ),
-        misleads:
-            "several sessions share one fdatasync; with open_datasync one of them writes for all"
-                .into(),
-        warnings: unsteady_or_unknown(&[Some(usual), Some(best)]),
-        ..ground.blank(Product::Postgres, "wal_sync_method", LOG)
-    };
-    Some(advice.decided(decision, false, |value| statement("wal_sync_method", value)))
-}
-
-/// Not to fill new files of the log before they are used, if commits to a file that was written before are
-/// certainly slower than to one that was not; `None` otherwise: the default is as good.
-fn wal_init_zero(ground: &Ground) -> Option<Advice> {
-    let written = ground.found.commits(LogKind::REUSED, 1)?;
-    let unwritten = ground.found.commits(LogKind::SIZED, 1)?;
-    let gain = written.iops.over(unwritten.iops);
-    gain.interval
-        .and_then(Limits::both)
-        .filter(|known| known.high < 1.0)?;
-    let advice = Advice {
-        value: Some("off".into()),
-        estimate: Some(gain),
-        derivation: format!(
-            "{} commits per second to a file that was written before, {} to one that was not: {:.2} \
-             times as many",
-            count(written.iops.value),
-            count(unwritten.iops.value),
-            gain.value
-        ),
-        misleads:
-            "it is about new files; with wal_recycle, most are old ones. Filesystems that copy \
-                   on write need neither"
-                .into(),
-        warnings: unsteady_or_unknown(&[Some(written), Some(unwritten)]),
-        ..ground.blank(Product::Postgres, "wal_init_zero", LOG)
-    };
-    let decision = Decision::set(
-        "off",
-        "commits to a file that was filled are certainly slower here",
-    );
-    Some(advice.decided(decision, false, |value| statement("wal_init_zero", value)))
+    advice.decided(decision, true, |value| alter_system("io_workers", value))
 }
 
 /// Decides on workers if the default is fewer than the storage needs: each takes CPU, so that at most

@@ -57,11 +57,21 @@ impl ActsOn {
             "read_bandwidth" | "rbps" | "rseqiops" => {
                 Self::Streams(&[MultiblockReads, DirectReads])
             }
-            "innodb_write_io_threads" | "write_iops" | "wrandiops" => Self::Streams(&[PageWrites]),
+            "innodb_write_io_threads"
+            | "write_iops"
+            | "wrandiops"
+            | "full_page_writes"
+            | "innodb_doublewrite" => Self::Streams(&[PageWrites]),
             "write_bandwidth" | "wbps" | "provisioned_bandwidth" => {
                 Self::Streams(&[PageWrites, DirectWrites])
             }
-            "wseqiops" | "wal_init_zero" | "wal_sync_method" | "heartbeat-interval"
+            "wseqiops"
+            | "wal_init_zero"
+            | "wal_sync_method"
+            | "commit_delay"
+            | "innodb_flush_log_at_trx_commit"
+            | "innodb_log_file_write_through"
+            | "heartbeat-interval"
             | "election-timeout" => Self::Streams(&[LogWrites]),
             "effective_io_concurrency"
             | "io_workers"

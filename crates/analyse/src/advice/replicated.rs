@@ -17,9 +17,9 @@ const ELECTION: f64 = 10.0;
 /// The longest response of a commit at which etcd's authors call a disk fast enough, in milliseconds.
 const FAST: f64 = 10.0;
 
-/// All settings of etcd, by the slowest state of a log: its segments have their size, and were never written.
+/// All settings of etcd, whose segments have their size, and were never written.
 pub(super) fn of_etcd(ground: &Ground) -> Vec<Advice> {
-    let commit = ground.found.commits(LogKind::GROW, 1);
+    let commit = ground.found.commits(LogKind::SIZED, 1);
     [("heartbeat-interval", 1.0), ("election-timeout", ELECTION)]
         .map(|(setting, times)| timeout(ground, setting, times, commit))
         .to_vec()
@@ -29,7 +29,7 @@ fn timeout(ground: &Ground, setting: &'static str, times: f64, at: Option<AtLoad
     const SOURCE: &str = "etcd, tuning.md (time parameters), hardware.md (disks)";
     let blank = ground.blank(Product::Etcd, setting, SOURCE);
     let Some(at) = at else {
-        let missing = "commits to a log that grows were not measured";
+        let missing = "commits to a log that has its size were not measured";
         return blank.not_measured(missing, ground.command("--write"));
     };
     let p99 = at.p99_us.scaled(1e-3);
@@ -58,7 +58,7 @@ fn timeout(ground: &Ground, setting: &'static str, times: f64, at: Option<AtLoad
     };
     let advice = Advice {
         derivation: format!(
-            "twice the p99 of a commit of {} to a log that grows, by one writer{}, in ms",
+            "twice the p99 of a commit of {} to a log that has its size, by one writer{}, in ms",
             size(at.io_bytes),
             if times > 1.0 { ", times ten" } else { "" }
         ),

@@ -10,6 +10,19 @@ use rigel_model::{Bytes, Coordinates, Target, shell_path, shell_word};
 use serde::Serialize;
 use std::path::Path;
 
+/// The settings that are left by nearly everybody: a screen has them only if they are to be changed.
+const ASIDE: [&str; 4] = [
+    "commit_delay",
+    "full_page_writes",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_doublewrite",
+];
+
+/// The statement that changes a setting of `PostgreSQL`.
+pub(super) fn alter_system(setting: &str, value: &str) -> String {
+    format!("ALTER SYSTEM SET {setting} = {value};")
+}
+
 /// Another recommended value, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Opinion {
@@ -59,6 +72,11 @@ pub struct Advice {
 }
 
 impl Advice {
+    /// True if it is left as nearly everybody leaves it: a screen does not show it.
+    pub fn is_aside(&self) -> bool {
+        ASIDE.contains(&self.setting) && matches!(self.decision, Decision::Leave { .. })
+    }
+
     /// The same advice with this value, formatted by `write`.
     pub(super) fn valued(self, estimate: Estimate, write: impl Fn(f64) -> String) -> Self {
         Self {

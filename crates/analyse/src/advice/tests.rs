@@ -240,6 +240,74 @@ fn another_method_is_set_only_where_it_certainly_commits_more_often() {
 }
 
 #[test]
+fn what_is_left_says_what_it_costs_here() {
+    let found = example();
+    let wait = setting(&found, Product::Postgres, "commit_delay");
+    assert!(
+        wait.decision.why().contains("9.0 times as often"),
+        "{:?}",
+        wait.decision
+    );
+    let half = whole(found.log_files[2].at.mean_us.value / 2.0);
+    assert_eq!(wait.opinions[0].value, half);
+    let price = setting(&found, Product::Mysql, "innodb_flush_log_at_trx_commit");
+    assert!(
+        price.decision.why().contains("it costs a commit 1.00 ms"),
+        "{:?}",
+        price.decision
+    );
+    for advice in [wait, price] {
+        assert!(advice.is_aside() && advice.statement.is_none());
+    }
+}
+
+#[test]
+fn a_page_may_be_torn_unless_the_storage_promises_and_the_database_asks() {
+    let mut header = header();
+    let mut why = |most: Option<u64>| {
+        header.facts.members[0].atomic_write_max = most.map(Bytes);
+        let of = |product, name: &str| {
+            let found = &advise(&example(), &header, &[product], AdviceTerms::default())[0];
+            let mut settings = found.settings.iter();
+            let setting = settings.find(|one| one.setting == name).unwrap();
+            assert_eq!(setting.statement, None, "it is never switched off");
+            setting.decision.why().to_string()
+        };
+        [
+            of(Product::Postgres, "full_page_writes"),
+            of(Product::Mariadb, "innodb_doublewrite"),
+        ]
+    };
+    let promises = |whys: [String; 2]| whys.map(|why| why.contains("does not ask"));
+    assert_eq!(promises(why(None)), [false, false]);
+    assert_eq!(
+        promises(why(Some(8192))),
+        [true, false],
+        "a page of InnoDB is larger"
+    );
+    assert_eq!(promises(why(Some(65_536))), [true, true]);
+}
+
+#[test]
+fn mariadbs_log_is_written_through_only_where_that_certainly_commits_more_often() {
+    let mut found = example();
+    let of = |found: &Calibration| {
+        let mut all = settings(found, Product::Mariadb).into_iter();
+        all.find(|one| one.setting == "innodb_log_file_write_through")
+    };
+    assert_eq!(of(&found), None, "no other method was measured");
+    let mut other = found.log_files[2];
+    other.log = Some(LogKind::REUSED.by(SyncMethod::Direct));
+    other.at.iops = exact(1500.0);
+    found.log_files.push(other);
+    let faster = of(&found).unwrap();
+    assert_eq!(
+        faster.statement.as_deref(),
+        Some("innodb_log_file_write_through = ON")
+    );
+}
+
+#[test]
 fn before_13_a_value_counted_disks() {
     // The release notes of 13 give 1, 3, 5.5, 8.3 and 29.3 reads in flight for the values 1 to 4
     // and 10.
@@ -561,7 +629,7 @@ fn etcd_waits_longer_than_a_commit_takes_and_cockroach_knows_what_lasts() {
     );
     assert!(apply(&found, Product::Etcd).contains("The defaults are right"));
     // 120 ms at p99: twice that, and ten times that.
-    found.log_files[0].at.p99_us = exact(120_000.0);
+    found.log_files[1].at.p99_us = exact(120_000.0);
     let lines = apply(&found, Product::Etcd);
     assert!(
         lines.ends_with("heartbeat-interval: 240\nelection-timeout: 2400"),
@@ -605,8 +673,9 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
             let needs = setting.setting.starts_with('w')
                 || setting.setting.contains("_write_")
                 || setting.setting.contains("capacity");
-            // A size is decided on by the figures of others.
-            let has_none = setting.value.is_none() && setting.setting != "io_combine_limit";
+            // A size is decided on by the figures of others, and what is only left needs no value.
+            let needs_none = setting.is_aside() || setting.setting == "io_combine_limit";
+            let has_none = setting.value.is_none() && !needs_none;
             assert_eq!(
                 has_none,
                 setting.measure_by.is_some(),

@@ -38,6 +38,14 @@ fn beside(header: &Header, terms: AdviceTerms) -> String {
     text
 }
 
+/// The settings that one screen has.
+fn shown(section: &ProductAdvice) -> impl Iterator<Item = &Advice> {
+    section
+        .settings
+        .iter()
+        .filter(|setting| !setting.is_aside())
+}
+
 /// The settings of one product.
 fn of_product(section: &ProductAdvice, terms: AdviceTerms) -> String {
     let mut text = "\n".to_string();
@@ -80,10 +88,10 @@ fn changes(section: &ProductAdvice) -> String {
 /// How many of a product's settings are worth a change.
 fn answer(section: &ProductAdvice) -> String {
     let count = |is: fn(&Decision) -> bool| {
-        let decisions = section.settings.iter().map(|setting| &setting.decision);
+        let decisions = shown(section).map(|setting| &setting.decision);
         decisions.filter(|decision| is(decision)).count()
     };
-    let (all, name) = (section.settings.len(), section.database.name());
+    let (all, name) = (shown(section).count(), section.database.name());
     let set = count(|decision| matches!(decision, Decision::Set { .. }));
     let missing = count(|decision| *decision == Decision::NotMeasured);
     let mut text = match set {
@@ -145,13 +153,13 @@ fn table(section: &ProductAdvice) -> String {
         columns: [section.database.name(), "default", "advice", "measured"]
             .map(column)
             .into(),
-        rows: section.settings.iter().map(row).collect(),
+        rows: shown(section).map(row).collect(),
         ..Table::default()
     };
     let text = lines::table(&table, Extent::Screen, usize::MAX);
     let mut rows = text.lines();
     let mut text = format!("{}\n", rows.next().unwrap_or_default());
-    let mut settings = section.settings.iter().peekable();
+    let mut settings = shown(section).peekable();
     for row in rows {
         let _ = writeln!(text, "{row}");
         let why = settings.next().map_or("", |setting| setting.decision.why());
