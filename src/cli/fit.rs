@@ -15,7 +15,8 @@ use rigel_analyse::{BoundVerdict, DemandOfInstances, at_one_time, demand_finding
 use rigel_database::Access;
 use rigel_model::record::journal;
 use rigel_model::{
-    Bytes, Demand, DemandAt, Error, Nanos, Ratio, SqlWork, WarmUp, failed, shell_path, usage,
+    Bytes, Demand, DemandAt, Error, LogKind, Nanos, Ratio, SqlWork, WarmUp, failed, shell_path,
+    usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::fit::FitRequest;
@@ -109,6 +110,10 @@ pub(super) struct FitArgs {
     /// file is made, or a database, of which only Rigel's own tables are changed
     #[arg(long, conflicts_with = "resume")]
     write: bool,
+    /// How log writes are made in a directory, such as grow or reused+fsync, as in rigel curve --log
+    /// [default: as the database of DEMAND makes them]
+    #[arg(long, value_name = "STATE", conflicts_with = "resume")]
+    log: Option<LogKind>,
     /// Sessions of a database; operations due beyond them wait, and the wait counts [default: 16, or
     /// as many as the demand had if more]
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -177,6 +182,7 @@ impl FitArgs {
     /// Begins the run of one target, which `one` names.
     fn begin(&self, one: &MeasuringArgs, mut request: FitRequest) -> Result<Job, Error> {
         let urls = database::urls(&one.targets)?;
+        request.log = self.log_of(one, &request)?;
         let access = match &urls {
             Some(urls) => Some(self.with_sessions(one, &urls[0], &mut request)?),
             None if self.sessions.is_some() => {
@@ -196,6 +202,22 @@ impl FitArgs {
         }
     }
 
+    /// How log writes are offered to a directory; `None` where they overwrite blocks of the target.
+    fn log_of(&self, one: &MeasuringArgs, request: &FitRequest) -> Result<Option<LogKind>, Error> {
+        let is_offered = request.offers_log();
+        match self.log {
+            Some(_) if !is_offered => Err(usage!(
+                "--log is given, and no log writes are offered",
+                "add --write, and give a demand that has log writes"
+            )),
+            Some(_) => {
+                one.clone().require_directory("--log", false)?;
+                Ok(self.log)
+            }
+            None => Ok(request.log.filter(|_| is_offered && one.is_directory())),
+        }
+    }
+
     /// Adds to `request` the sessions that offer the demand's operations to the database at `url`.
     fn with_sessions(
         &self,
@@ -212,6 +234,11 @@ impl FitArgs {
             ("--size", self.size.is_some(), "the database's block"),
             ("--scratch-size", one.scratch_size.is_some(), "tables"),
             ("--destroy", !one.destroy.is_empty(), "--write"),
+            (
+                "--log",
+                self.log.is_some(),
+                "the database writes its own log",
+            ),
         ];
         sql_args::refuse_raw(one, &own, url)?;
         let Some(operations) = request.interval.operations else {
@@ -353,6 +380,7 @@ impl FitArgs {
             precision: self.precision,
             point_time: self.point_time,
             writes: self.writes(),
+            log: self.log.or(demands[0].log),
             sessions: None,
         })
     }

@@ -63,6 +63,7 @@ pub(crate) fn request(streams: Vec<DemandStream>, objectives: &[&str]) -> FitReq
         precision: Ratio::from_percent(10.0).unwrap(),
         point_time: Nanos::from_secs(10),
         writes: true,
+        log: None,
         sessions: None,
     }
 }
@@ -238,6 +239,7 @@ fn a_calibration_and_a_fit_of_one_demand_never_contradict_each_other() {
             release: None,
             host: None,
             block_bytes: Some(8192),
+            log: None,
             intervals: vec![asked.interval.clone()],
             sum_of: Vec::new(),
         };

@@ -304,6 +304,7 @@ pub fn demand(streams: Vec<DemandStream>) -> Demand {
         release: None,
         host: None,
         block_bytes: Some(8192),
+        log: None,
         intervals: vec![interval(streams)],
         sum_of: Vec::new(),
     }

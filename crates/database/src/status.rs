@@ -5,7 +5,7 @@
 
 use super::access::Access;
 use super::{mysql, postgres};
-use rigel_model::{Dbms, Error};
+use rigel_model::{Dbms, Error, LogKind};
 use std::collections::BTreeMap;
 
 /// A connection to one server for its statistics.
@@ -15,6 +15,8 @@ pub struct ServerStatus {
     pub version: String,
     /// Bytes of a block.
     pub block: u32,
+    /// How it writes its log; `None` if it waits for no write.
+    pub log: Option<LogKind>,
     /// True if the server is known to hide from this user what others' sessions wait for.
     pub hides_waits: bool,
     /// True if the server is known not to measure how long its I/O takes.
@@ -38,6 +40,7 @@ impl ServerStatus {
                 let (connection, version, block) =
                     postgres::PostgresStatus::connect(access, address)?;
                 Self {
+                    log: connection.log,
                     hides_waits: connection.hides_waits,
                     hides_times: connection.hides_times,
                     connection: StatusConnection::Postgres(Box::new(connection)),
@@ -48,6 +51,7 @@ impl ServerStatus {
             Dbms::Mysql => {
                 let (connection, version, block) = mysql::MysqlStatus::connect(access, address)?;
                 Self {
+                    log: connection.log,
                     connection: StatusConnection::Mysql(connection),
                     version,
                     block,

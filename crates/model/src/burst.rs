@@ -115,6 +115,7 @@ mod tests {
             release: None,
             host: None,
             block_bytes: None,
+            log: None,
             intervals: (0..).zip(rates).map(of).collect(),
             sum_of: Vec::new(),
         }

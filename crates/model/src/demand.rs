@@ -4,7 +4,7 @@
 //! figure that the source does not give is `None`, never 0 and never a guess. A figure that was
 //! derived from others says so.
 
-use super::{DemandAt, Moment, SqlWork};
+use super::{DemandAt, LogKind, Moment, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// The kinds of I/O of a database, each with its own size, concurrency and need for speed.
@@ -183,6 +183,9 @@ pub struct Demand {
     pub host: Option<String>,
     /// Size of a block in bytes.
     pub block_bytes: Option<u32>,
+    /// How the database writes its log; `None` if the source does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogKind>,
     /// The intervals, in order of time.
     pub intervals: Vec<DemandInterval>,
     /// The instances of which this is the sum; empty if it is not a sum.
@@ -259,6 +262,7 @@ mod tests {
             release: None,
             host: None,
             block_bytes: None,
+            log: None,
             intervals: vec![
                 interval("a", 5.0),
                 interval("b", 9.0),
@@ -288,6 +292,7 @@ mod tests {
             release: None,
             host: None,
             block_bytes: None,
+            log: None,
             intervals,
             sum_of: Vec::new(),
         };

@@ -133,6 +133,9 @@ impl LogKind {
     /// A file that is reused.
     pub const REUSED: LogKind = Self::of(LifeCycle::Reused);
 
+    /// How Oracle writes its redo log.
+    pub const ORACLE: LogKind = Self::REUSED.by(SyncMethod::Direct);
+
     /// A file in each state.
     pub const STATES: [LogKind; 4] = [Self::GROW, Self::RESERVED, Self::SIZED, Self::REUSED];
 
@@ -171,6 +174,18 @@ impl LogKind {
             ));
         }
         Ok(())
+    }
+
+    /// A number for it, from 1 on: for the seeds of points.
+    pub const fn code(self) -> u64 {
+        1 + self.life_cycle as u64 + 8 * self.method as u64 + 64 * self.is_own as u64
+    }
+
+    /// What it is, with its method also where that is the usual one.
+    pub fn in_full(self) -> String {
+        let own = if self.is_own { " of each writer" } else { "" };
+        let (file, method) = (self.life_cycle.about(), self.method.about());
+        format!("{file}{own}, by {method}")
     }
 
     /// What it is, in a few words.

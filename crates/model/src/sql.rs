@@ -1,6 +1,8 @@
 //! A database as a target: its servers, its tables, facts and counters.
 
-use super::{Bytes, Error, Kind, Nanos, Ratio, shell_path, shell_word};
+use super::{
+    Bytes, Error, Kind, LifeCycle, LogKind, Nanos, Ratio, SyncMethod, shell_path, shell_word,
+};
 use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +26,61 @@ impl Dbms {
             Dbms::Postgres => "postgres",
             Dbms::Mysql => "mysql",
         }
+    }
+
+    /// Bytes that a write of the log has beside those that are new. `PostgreSQL` counts the new ones, writes
+    /// pages of 8 KiB as a whole, and the one that is not full again with each write; `InnoDB` counts what it
+    /// writes.
+    pub fn log_bytes_again(self) -> f64 {
+        match self {
+            Dbms::Postgres => 8192.0,
+            Dbms::Mysql => 0.0,
+        }
+    }
+
+    /// How a server writes its log, by its settings; `None` if it waits for no write. Where none of our methods
+    /// is its own, it is that with the same system calls.
+    ///
+    /// `PostgreSQL`: documentation of `wal_recycle` and `wal_sync_method`. `MariaDB`: commit 24648768 of its
+    /// sources, on what `innodb_flush_method` stands for since 11.0. `MySQL` 8.0: `innodb_use_fdatasync`.
+    pub fn log_of(self, settings: &BTreeMap<String, String>) -> Option<LogKind> {
+        let setting = |name: &str| settings.get(name).map_or("", String::as_str);
+        let is_on = |name: &str| setting(name).eq_ignore_ascii_case("on");
+        let is_off = |name: &str| setting(name).eq_ignore_ascii_case("off");
+        let (life_cycle, method) = match self {
+            Dbms::Postgres if is_off("fsync") => return None,
+            Dbms::Postgres => {
+                let is_new = is_off("wal_recycle") && is_off("wal_init_zero");
+                let method = match setting("wal_sync_method") {
+                    "open_datasync" | "open_sync" => SyncMethod::OpenDatasync,
+                    "fsync" | "fsync_writethrough" => SyncMethod::Fsync,
+                    _ => SyncMethod::Fdatasync,
+                };
+                (
+                    if is_new {
+                        LifeCycle::Sized
+                    } else {
+                        LifeCycle::Reused
+                    },
+                    method,
+                )
+            }
+            Dbms::Mysql => {
+                let is_through = is_on("innodb_log_file_write_through")
+                    || setting("innodb_flush_method") == "O_DSYNC";
+                let method = if is_through && is_off("innodb_log_file_buffering") {
+                    SyncMethod::Direct
+                } else if is_through {
+                    SyncMethod::OpenDatasync
+                } else if is_on("innodb_use_fdatasync") || setting("version").contains("MariaDB") {
+                    SyncMethod::Fdatasync
+                } else {
+                    SyncMethod::Fsync
+                };
+                (LifeCycle::Reused, method)
+            }
+        };
+        Some(LogKind::of(life_cycle).by(method))
     }
 }
 
@@ -396,6 +453,22 @@ pub struct ServerFacts {
     pub buffer_cache: Bytes,
 }
 
+impl ServerFacts {
+    /// Its system.
+    pub fn dbms(&self) -> Dbms {
+        if self.version.starts_with("PostgreSQL") {
+            Dbms::Postgres
+        } else {
+            Dbms::Mysql
+        }
+    }
+
+    /// How it writes its log; `None` if it waits for no write.
+    pub fn log(&self) -> Option<LogKind> {
+        self.dbms().log_of(&self.settings)
+    }
+}
+
 /// Counters of a server at one moment. Only differences are meaningful. `None` means that the
 /// server, or this machine, does not report the figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -427,4 +500,36 @@ pub struct ServerSample {
     pub waits: BTreeMap<String, u64>,
     /// Number of samples of wait events.
     pub looks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_settings_say_how_it_writes_its_log() {
+        let read = |dbms: Dbms, settings: &[(&str, &str)]| {
+            let owned = |(name, value): &(&str, &str)| ((*name).into(), (*value).into());
+            dbms.log_of(&settings.iter().map(owned).collect())
+                .map_or("none".into(), |kind| kind.to_string())
+        };
+        let (postgres, mysql) = (Dbms::Postgres, Dbms::Mysql);
+        let recycled = [("wal_recycle", "on"), ("wal_sync_method", "fdatasync")];
+        assert_eq!(read(postgres, &recycled), "reused");
+        // On copy-on-write filesystems both are switched off.
+        let new = [("wal_recycle", "off"), ("wal_init_zero", "off")];
+        assert_eq!(read(postgres, &new), "sized");
+        let synced = [("wal_sync_method", "open_datasync")];
+        assert_eq!(read(postgres, &synced), "reused+open_datasync");
+        assert_eq!(read(postgres, &[("fsync", "off")]), "none");
+        assert_eq!(read(mysql, &[("version", "8.0.36")]), "reused+fsync");
+        let fdatasync = [("innodb_use_fdatasync", "ON")];
+        assert_eq!(read(mysql, &fdatasync), "reused");
+        assert_eq!(read(mysql, &[("version", "10.11.6-MariaDB")]), "reused");
+        let through = [
+            ("innodb_log_file_write_through", "ON"),
+            ("innodb_log_file_buffering", "OFF"),
+        ];
+        assert_eq!(read(mysql, &through), "reused+direct");
+    }
 }

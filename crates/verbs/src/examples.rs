@@ -27,6 +27,7 @@ pub fn fit(streams: Vec<DemandStream>) -> FitRequest {
         precision: Ratio::from_parts_per_million(100_000),
         point_time: Nanos::from_secs(10),
         writes: false,
+        log: None,
         sessions: None,
     }
 }

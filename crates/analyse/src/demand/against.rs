@@ -666,6 +666,7 @@ mod tests {
         let of = |block_bytes: Option<u32>, reads: &DemandStream| {
             let demand = Demand {
                 block_bytes,
+                log: None,
                 ..examples::demand(vec![reads.clone()])
             };
             against(&demand, &examples::calibration()).unwrap()

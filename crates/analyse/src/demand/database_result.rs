@@ -9,7 +9,8 @@ use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{ReportKind, WaitTable};
 use rigel_model::record::imported::{Counted, Figures, Imported, ImportedSeries};
 use rigel_model::{
-    Demand, DemandInterval, DemandStream, Finding, FindingName, LatencyShare, LeftOut, Moment,
+    Demand, DemandInterval, DemandStream, Finding, FindingName, LatencyShare, LeftOut, LogKind,
+    Moment,
 };
 use rigel_stats::robust::median;
 use serde::Serialize;
@@ -226,6 +227,7 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
         release: first.identity.release.clone(),
         host: first.identity.host.clone(),
         block_bytes: evidence::block_bytes(first),
+        log: Some(LogKind::ORACLE),
         intervals: whole.iter().map(|one| one.interval.clone()).collect(),
         sum_of: Vec::new(),
     };

@@ -99,6 +99,7 @@ mod tests {
             release: None,
             host: None,
             block_bytes: Some(8192),
+            log: None,
             intervals: intervals.collect(),
             sum_of: Vec::new(),
         }

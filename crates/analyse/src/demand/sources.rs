@@ -14,8 +14,8 @@ use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, Window};
 use rigel_model::{
-    Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Finding, FindingName, Kind,
-    Load, Moment, ServerFacts,
+    Dbms, Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Finding, FindingName,
+    Kind, Load, Moment, ServerFacts,
 };
 
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
@@ -135,6 +135,7 @@ fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
                 release: source.version.clone(),
                 host: None,
                 block_bytes: None,
+                log: None,
                 intervals: columns.intervals()?,
                 sum_of: Vec::new(),
             })
@@ -239,7 +240,7 @@ fn of_sessions(run: &Run, server: &ServerFacts) -> Option<Demand> {
         .filter_map(|record| {
             let point = summarise(record);
             let sql = point.sql.as_deref()?;
-            let streams = streams_of_sessions(sql, block)?;
+            let streams = streams_of_sessions(sql, block, server.dbms())?;
             let operations = operations_of(record, sql);
             let censored = if is_open(record) {
                 ""
@@ -259,6 +260,7 @@ fn of_sessions(run: &Run, server: &ServerFacts) -> Option<Demand> {
         release: Some(server.version.clone()),
         host: Some(run.header.host.name.clone()).filter(|name| !name.is_empty()),
         block_bytes: Some(tables.block),
+        log: server.log(),
         intervals,
         sum_of: Vec::new(),
     })
@@ -301,7 +303,7 @@ fn operations_of(record: &PointRecord, sql: &SqlSummary) -> Option<DemandOperati
 }
 
 /// The streams by the server's counters; `None` if it counts no reads.
-fn streams_of_sessions(sql: &SqlSummary, block: f64) -> Option<Vec<DemandStream>> {
+fn streams_of_sessions(sql: &SqlSummary, block: f64, dbms: Dbms) -> Option<Vec<DemandStream>> {
     let server = sql.server.as_ref()?;
     let reads = server.physical?;
     let mut random = stream(
@@ -327,7 +329,7 @@ fn streams_of_sessions(sql: &SqlSummary, block: f64) -> Option<Vec<DemandStream>
         let bytes = server
             .log_bytes
             .filter(|_| syncs.per_s > 0.0)
-            .map(|bytes| bytes.per_s / syncs.per_s);
+            .map(|bytes| bytes.per_s / syncs.per_s + dbms.log_bytes_again());
         let how = format!(
             "syncs of the log, {} per second; size from its bytes",
             count(syncs.per_s)

@@ -16,7 +16,7 @@ use crate::figures::quantity::{counted, lasting, listed, percent};
 use crate::series::soak::SoakResult;
 use rigel_model::record::imported::{Counted, ImportedSeries};
 use rigel_model::record::{DiskInterval, Latencies, WatchedInterval};
-use rigel_model::{Bytes, DemandKind, Finding, FindingName, Moment, Nanos};
+use rigel_model::{Bytes, DemandKind, Finding, FindingName, LogKind, Moment, Nanos};
 use std::collections::BTreeMap;
 use std::ops::Add;
 
@@ -29,6 +29,8 @@ struct SourceSums {
     name: String,
     by: &'static str,
     streams: Vec<SeenStream>,
+    /// How a database writes its log.
+    log: Option<LogKind>,
     /// The times of single-block reads in the disk.
     modes: ModesReader,
     points: Vec<WatchedPoint>,
@@ -139,6 +141,7 @@ impl WatchReader {
             let (seconds, seen) = of_counters(database);
             let is_known = database.counters.is_some();
             source.add(begin, seconds, is_known.then_some(&seen));
+            source.log = database.log.or(source.log);
             source.looks += database.looks;
             for (name, count) in &database.waits {
                 *source.waits.entry(name.clone()).or_default() += count;
@@ -277,6 +280,7 @@ impl SourceSums {
         WatchedSource {
             name: self.name,
             by: self.by.into(),
+            log: self.log,
             streams,
             busiest,
             gaps: self.gaps,
@@ -509,6 +513,7 @@ mod tests {
                 traced: None,
             }],
             databases: vec![DatabaseInterval {
+                log: None,
                 name: "postgres://a@b/c".into(),
                 measured: Nanos::from_secs(5),
                 counters: gap.is_empty().then(|| [blocks(0), blocks(reads)]),

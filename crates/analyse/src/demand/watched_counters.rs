@@ -4,7 +4,7 @@
 //! not count is absent; a time of zero is one that the server does not measure.
 
 use super::watched_streams::SeenStream;
-use rigel_model::DemandKind;
+use rigel_model::{Dbms, DemandKind};
 use std::collections::BTreeMap;
 
 /// Reads of more than this many blocks on average are multi-block reads.
@@ -167,8 +167,8 @@ fn of_postgres(change: &CounterChange<'_>, block: f64) -> Vec<Option<SeenStream>
 
 /// Appends to the log: a sync for each, with the bytes between two of them.
 fn log_of_postgres(change: &CounterChange<'_>) -> Option<SeenStream> {
-    let bytes = change.rise("pg_stat_wal.wal_bytes");
     let wal = ["wal.normal"];
+    let new = change.rise("pg_stat_wal.wal_bytes");
     let syncs = change
         .io(&wal, "fsyncs")
         .or_else(|| change.rise("pg_stat_wal.wal_sync"));
@@ -188,22 +188,19 @@ fn log_of_postgres(change: &CounterChange<'_>) -> Option<SeenStream> {
             ];
             parts.into_iter().sum()
         });
-    match syncs.filter(|syncs| *syncs > 0.0) {
-        Some(syncs) => stream(
-            DemandKind::LogWrites,
+    let (appends, how) = match syncs.filter(|syncs| *syncs > 0.0) {
+        Some(syncs) => (
             Some(syncs),
-            bytes,
-            time,
-            "syncs of the WAL; the size is the WAL's bytes between two of them",
+            "syncs of the WAL; the size is that of the pages written between two of them",
         ),
-        None => stream(
-            DemandKind::LogWrites,
-            writes,
-            bytes,
-            time,
-            "writes of the WAL; the size is the WAL's bytes between two of them",
-        ),
-    }
+        None => (writes, "writes of the WAL; the size is that of their pages"),
+    };
+    // Since version 18 it counts the pages.
+    let counted = change.io(&wal, "write_bytes");
+    let again = Dbms::Postgres.log_bytes_again();
+    let of_pages = || Some(new? + appends? * again);
+    let bytes = counted.or_else(of_pages);
+    stream(DemandKind::LogWrites, appends, bytes, time, how)
 }
 
 fn of_innodb(change: &CounterChange<'_>) -> Vec<Option<SeenStream>> {
@@ -306,10 +303,10 @@ mod tests {
             found(&streams, DemandKind::PageWrites),
             (40.0, Some(40.0 * block), None)
         );
-        // A time of zero is one that the server does not measure.
+        // A time of zero is one that the server does not measure. Each sync writes the last page again.
         assert_eq!(
             found(&streams, DemandKind::LogWrites),
-            (10.0, Some(81_920.0), None)
+            (10.0, Some(81_920.0 + 10.0 * 8192.0), None)
         );
     }
 
@@ -324,6 +321,7 @@ mod tests {
             ("pg_stat_io.relation.bulkwrite.writes", 3),
             ("pg_stat_io.wal.normal.fsyncs", 20),
             ("pg_stat_io.wal.normal.writes", 25),
+            ("pg_stat_io.wal.normal.write_bytes", 25 * 8192),
             ("pg_stat_wal.wal_bytes", 40_960),
         ]);
         assert!((found(&streams, DemandKind::RandomReads).0 - 100.0).abs() < 1e-9);
@@ -331,7 +329,7 @@ mod tests {
         assert_eq!(scans.1, Some(10.0 * 131_072.0));
         assert!((found(&streams, DemandKind::DirectWrites).0 - 3.0).abs() < 1e-9);
         let log = found(&streams, DemandKind::LogWrites);
-        assert_eq!((log.0, log.1), (20.0, Some(40_960.0)));
+        assert_eq!((log.0, log.1), (20.0, Some(25.0 * 8192.0)));
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl WatchDemands {
             let (seconds, streams) = of_counters(database);
             if database.counters.is_some() && seconds > 0.0 {
                 let demand = self.of(&database.name, header, block_bytes);
+                demand.log = database.log.or(demand.log);
                 demand.intervals.push(taken(seconds, &streams));
             }
         }
@@ -119,6 +120,7 @@ impl WatchDemands {
                 release: None,
                 host: Some(header.host.name.clone()).filter(|name| !name.is_empty()),
                 block_bytes,
+                log: None,
                 intervals: Vec::new(),
                 sum_of: Vec::new(),
             });

@@ -2,7 +2,7 @@
 
 use crate::figures::latency::LatencySummary;
 use crate::series::soak::SoakResult;
-use rigel_model::{DemandKind, Finding, Moment};
+use rigel_model::{DemandKind, Finding, LogKind, Moment};
 use serde::Serialize;
 
 /// The results of a watch.
@@ -52,6 +52,9 @@ pub struct WatchedSource {
     pub name: String,
     /// How it was observed, in words.
     pub by: String,
+    /// How a database writes its log; `None` if it waits for no write, and of a disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogKind>,
     /// Its kinds of I/O.
     pub streams: Vec<WatchedStream>,
     /// The interval with the most operations, of those that are not cut short.

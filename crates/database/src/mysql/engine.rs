@@ -377,7 +377,7 @@ fn update_keys(first: u64, rows: u64) -> Vec<Value> {
 }
 
 /// Settings that affect the measurement.
-const TOLD: [&str; 22] = [
+const TOLD: [&str; 25] = [
     "version",
     "version_comment",
     "innodb_flush_method",
@@ -400,6 +400,9 @@ const TOLD: [&str; 22] = [
     "max_connections",
     "performance_schema",
     "datadir",
+    "innodb_use_fdatasync",
+    "innodb_log_file_buffering",
+    "innodb_log_file_write_through",
 ];
 
 /// Facts about the server, including its plan for the read.

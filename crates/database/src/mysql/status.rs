@@ -4,12 +4,14 @@ use super::client::{connect, failed, in_words, version};
 use super::connection::MysqlConnection;
 use crate::access::{Access, Address};
 use crate::pairs::numbers;
-use rigel_model::{Error, failed};
+use rigel_model::{Dbms, Error, LogKind, failed};
 use std::collections::BTreeMap;
 
 /// A connection for statistics.
 pub(crate) struct MysqlStatus {
     client: MysqlConnection,
+    /// How the server writes its log.
+    pub(crate) log: Option<LogKind>,
 }
 
 /// Names differ between versions: those that a server does not have are absent.
@@ -20,6 +22,11 @@ const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffe
                         'Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs', \
                         'Innodb_data_fsyncs', 'Innodb_page_size', 'Com_commit', \
                         'Uptime')";
+
+/// Those that say how it writes its log. Versions that do not have one leave it out.
+const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', \
+                        'innodb_flush_method', 'innodb_use_fdatasync', \
+                        'innodb_log_file_buffering', 'innodb_log_file_write_through')";
 
 /// Sessions that execute a statement, by their state, without our own and those of replication,
 /// which are there also while they have nothing to do.
@@ -36,7 +43,11 @@ impl MysqlStatus {
     ) -> Result<(Self, String, u32), Error> {
         let mut client = connect(access, address)?;
         let version = version(&mut client, address)?;
-        let mut status = Self { client };
+        let settings: Vec<(String, String)> = client
+            .query(SETTINGS)
+            .map_err(|error| failed(address, "report its settings", &error))?;
+        let log = Dbms::Mysql.log_of(&settings.into_iter().collect());
+        let mut status = Self { client, log };
         let counters = status.counters().map_err(|said| {
             failed!(
                 "'{address}' could not report its statistics: {said}",

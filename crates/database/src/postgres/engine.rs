@@ -199,7 +199,8 @@ fn describe(
              'shared_buffers', 'block_size', 'debug_io_direct', 'io_method', 'io_workers', \
              'fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'max_wal_size', \
              'checkpoint_timeout', 'effective_io_concurrency', 'huge_pages', 'track_io_timing', \
-             'autovacuum', 'data_checksums', 'max_connections', 'data_directory')",
+             'autovacuum', 'data_checksums', 'max_connections', 'data_directory', 'wal_recycle', \
+             'wal_init_zero', 'wal_sync_method')",
             &[],
         )
         .map_err(|error| asked(&error))?;

@@ -4,7 +4,7 @@ use super::client::{VERSION_MIN, connect, failed};
 use super::protocol::{PostgresClient, PostgresError, PostgresRow};
 use crate::access::{Access, Address};
 use crate::pairs::numbers;
-use rigel_model::{Error, usage};
+use rigel_model::{Dbms, Error, LogKind, usage};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -13,6 +13,8 @@ pub(crate) struct PostgresStatus {
     client: PostgresClient,
     counters: String,
     block: u32,
+    /// How the server writes its log; `None` if it waits for no write.
+    pub(crate) log: Option<LogKind>,
     /// True if this user may not see what others' sessions wait for.
     pub(crate) hides_waits: bool,
     /// True if the server does not measure how long its I/O takes.
@@ -37,7 +39,8 @@ impl PostgresStatus {
         let facts = rows(
             &mut client,
             "SELECT name, setting FROM pg_settings WHERE name IN ('server_version_num', \
-             'server_version', 'block_size', 'track_io_timing') UNION ALL SELECT 'sees_all', \
+             'server_version', 'block_size', 'track_io_timing', 'fsync', 'wal_sync_method', \
+             'wal_recycle', 'wal_init_zero') UNION ALL SELECT 'sees_all', \
              pg_has_role('pg_read_all_stats', 'USAGE')::text",
         )
         .map_err(|error| asked(&error))?;
@@ -56,7 +59,10 @@ impl PostgresStatus {
         let counters = counters_statement(number);
         rows(&mut client, &counters).map_err(|error| asked(&error))?;
         let block = fact("block_size").parse().unwrap_or(8192);
+        let settings = facts.iter().cloned();
+        let settings = settings.filter_map(|(name, value)| Some((name, value?)));
         let status = Self {
+            log: Dbms::Postgres.log_of(&settings.collect()),
             client,
             counters,
             block,

@@ -7,8 +7,8 @@
 use crate::asked::{AskedServer, PATIENCE, Respondent};
 use rigel_database::{Access, ServerStatus};
 use rigel_device::{clock, rights};
-use rigel_model::Nanos;
 use rigel_model::record::DatabaseInterval;
+use rigel_model::{LogKind, Nanos};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(super) struct DatabaseWatch {
 struct Reading {
     at: Nanos,
     counters: BTreeMap<String, u64>,
+    /// How the server writes its log.
+    log: Option<LogKind>,
 }
 
 /// What the thread answers.
@@ -85,18 +87,20 @@ impl DatabaseWatch {
                 .map_or(Ok(()), Err)?;
             Ok((before, after))
         });
-        let (measured, counters, gap) = match readings {
+        let (measured, counters, log, gap) = match readings {
             Ok((before, after)) => (
                 after.at.since(before.at),
                 Some([before.counters, after.counters]),
+                after.log,
                 String::new(),
             ),
-            Err(why) => (Nanos(0), None, why),
+            Err(why) => (Nanos(0), None, None, why),
         };
         DatabaseInterval {
             name: self.name.clone(),
             measured,
             counters,
+            log,
             gap,
             waits,
             looks,
@@ -212,10 +216,11 @@ impl Observed {
         if self.pause > 0 {
             return Err(self.why.clone());
         }
-        let counters = self.asked(ServerStatus::counters)?;
+        let (counters, log) = self.asked(|status| Ok((status.counters()?, status.log)))?;
         Ok(Reading {
             at: clock::monotonic(),
             counters,
+            log,
         })
     }
 
@@ -264,6 +269,7 @@ mod tests {
         Reading {
             at: Nanos(0),
             counters: BTreeMap::new(),
+            log: None,
         }
     }
 
@@ -307,6 +313,7 @@ mod tests {
     #[test]
     fn a_restart_or_reset_shows_without_a_counter_that_fell() {
         let reading = |at: u64, all: &[(&str, u64)]| Reading {
+            log: None,
             at: Nanos::from_secs(at),
             counters: all
                 .iter()

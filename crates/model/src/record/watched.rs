@@ -5,7 +5,7 @@
 
 use super::{Latencies, Window};
 use crate::text::read_device_name;
-use crate::{Bytes, Counters, Nanos};
+use crate::{Bytes, Counters, LogKind, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -204,6 +204,9 @@ pub struct DatabaseInterval {
     /// Why there are no counters; empty if there are.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub gap: String,
+    /// How the server writes its log; `None` if it waits for no write, and in a gap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogKind>,
     /// What active sessions were waiting for, in all looks together. `CPU` is none.
     pub waits: BTreeMap<String, u64>,
     /// Number of looks.

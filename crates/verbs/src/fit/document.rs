@@ -267,6 +267,7 @@ fn streams(request: &FitRequest, result: &FitResult) -> Section {
     });
     let mut blocks = vec![demanded_and_done(&caption, demanded, result)];
     blocks.extend(meaning(request, result).map(Block::Text));
+    blocks.extend(log_writes(request).map(Block::Text));
     blocks.extend(assumptions(request).map(Block::Text));
     blocks.extend(left_out(request).map(Block::Text));
     parts::section(
@@ -410,6 +411,16 @@ fn meaning(request: &FitRequest, result: &FitResult) -> Option<String> {
         )
     }));
     (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// Where log writes went; `None` if none were offered.
+fn log_writes(request: &FitRequest) -> Option<String> {
+    request.offers_log().then(|| match request.log {
+        Some(log) => format!("Log writes went to {}.", log.in_full()),
+        None => "Log writes overwrote blocks of the target, each durable before it counted: the best case. \
+                 In a directory they are made as the database makes them."
+            .into(),
+    })
 }
 
 /// What was assumed because nobody said it.

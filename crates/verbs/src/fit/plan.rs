@@ -340,7 +340,7 @@ impl FitRequest {
             objective: self.objective(offered.kind),
             sql: self.sessions.map(|sessions| sessions.terms.work),
             rank: None,
-            log: None,
+            log: self.log.filter(|_| is_log),
         }
     }
 }

@@ -4,15 +4,15 @@
 use rigel_analyse::demand::stream_objective::StreamObjective;
 use rigel_analyse::plan::SqlTerms;
 use rigel_model::{
-    Burst, DemandAt, DemandInterval, DemandKind, DemandStream, Finding, MIB, Nanos, Objective,
-    Ratio,
+    Burst, DemandAt, DemandInterval, DemandKind, DemandStream, Finding, LogKind, MIB, Nanos,
+    Objective, Ratio, SyncMethod,
 };
 use serde::{Deserialize, Serialize};
 
 /// Largest request that is offered: the kernel splits larger ones, and so do databases.
 const REQUEST_MAX: u32 = 1 << 20;
 
-/// Appends to the log are rounded up to whole sectors of this many bytes, which every device
+/// Direct writes to the log are rounded up to whole sectors of this many bytes, which every device
 /// accepts.
 const LOG_SECTOR: u32 = 4 << 10;
 
@@ -89,6 +89,9 @@ pub struct FitRequest {
     pub point_time: Nanos,
     /// True if the streams that write are offered too.
     pub writes: bool,
+    /// How log writes are offered, to files of their own; `None` if they overwrite blocks of the volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogKind>,
     /// The sessions that offer the demand's operations to a database; `None` for files and devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<FitSessions>,
@@ -132,6 +135,12 @@ impl FitRequest {
         };
         share(|stream| stream.per_s) < PART
             && share(|stream| stream.per_s * f64::from(stream.length)) < PART
+    }
+
+    /// True if log writes are among the streams that are offered.
+    pub fn offers_log(&self) -> bool {
+        let offered = self.offered();
+        offered.iter().any(|one| one.kind == DemandKind::LogWrites)
     }
 
     /// The streams that one rank offers at 1 ×, of those that all together offer.
@@ -241,7 +250,11 @@ impl FitRequest {
             _ => stream.mean_bytes?,
         };
         let is_log = stream.kind == DemandKind::LogWrites;
-        let unit = if is_log { LOG_SECTOR } else { self.block };
+        let unit = match self.log.filter(|_| is_log) {
+            Some(log) if log.method != SyncMethod::Direct => 1,
+            _ if is_log => LOG_SECTOR,
+            _ => self.block,
+        };
         // Larger requests are offered as several: bytes per second stay the same.
         let parts = (bytes / f64::from(REQUEST_MAX)).ceil().max(1.0);
         let units = bytes / parts / f64::from(unit);

@@ -190,6 +190,10 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
         .number("failed", |stream| stream.failed)
         .on_page();
     let mut blocks = vec![table.block()];
+    blocks.extend(source.log.map(|log| {
+        let log = log.in_full();
+        Block::Text(format!("It writes its log to {log}."))
+    }));
     blocks.extend(apart(source));
     if source.gaps > 0 {
         blocks.push(Block::Text(format!(
