@@ -254,7 +254,7 @@ pub fn ranges(text: &str) {
         assert!((0.0..=1.0).contains(&mix.writes.get()));
     }
     if let Ok(background) = loads::background(text) {
-        assert!(background.depth > 0 && background.length > 0);
+        assert!(background.iter().all(|one| one.depth > 0 && one.length > 0));
     }
 }
 

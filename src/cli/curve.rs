@@ -42,13 +42,14 @@ pub(super) struct CurveArgs {
     sessions: Option<String>,
     /// Commits to a log's own file, made in the directory, whose depths are writers that commit
     /// together: grow, reserved, sized or reused, such as reused+fsync by another method, or
-    /// reused+own for a file of each writer
+    /// reused+own for a file of each writer; a list such as grow,reused compares them
     #[arg(
         long,
         value_name = "STATE",
-        conflicts_with_all = ["resume", "sessions", "mix", "pattern", "background", "neighbours"]
+        value_delimiter = ',',
+        conflicts_with_all = ["resume", "sessions", "mix", "pattern", "neighbours"]
     )]
-    log: Option<LogKind>,
+    log: Vec<LogKind>,
     /// Writers of --log, as --depth
     #[arg(
         long,
@@ -82,9 +83,14 @@ pub(super) struct CurveArgs {
     /// Size of an I/O; with --log bytes of a commit, such as 2300 [default: 8KiB; of a commit 4KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    /// Add large random reads to every point: large:2 keeps 2 of 1MiB outstanding, large:2@512k 2
-    /// of 512KiB
-    #[arg(long, value_name = "large:N[@SIZE]", conflicts_with = "resume")]
+    /// Add random I/O to every point: large:2 keeps 2 reads of 1MiB outstanding, large:2@512k 2 of
+    /// 512KiB; read:5000/s,write:500/s@16k are due at random times
+    #[arg(
+        long,
+        value_name = "KIND:LOAD[@SIZE]",
+        alias = "beside",
+        conflicts_with = "resume"
+    )]
     background: Option<String>,
     /// Order of the blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
     #[arg(
@@ -169,10 +175,11 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
             "auto"
         };
         let mut measuring = args.measuring.clone();
-        if args.log.is_some() {
-            measuring.require_directory("--log", true)?;
+        let request = args.request()?;
+        if !request.logs.is_empty() {
+            measuring.require_directory("--log", request.background.is_empty())?;
         }
-        measuring::begin(&measuring, Box::new(args.request()?), engine)?
+        measuring::begin(&measuring, Box::new(request), engine)?
     };
     job.expect(expected);
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
@@ -192,7 +199,7 @@ impl CurveArgs {
             ("--background", self.background.is_some(), "--scan"),
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
             ("--size", self.size.is_some(), "the database's block"),
-            ("--log", self.log.is_some(), "--update"),
+            ("--log", !self.log.is_empty(), "--update"),
             (
                 "--provisioned",
                 self.provisioned.is_some(),
@@ -251,6 +258,24 @@ impl CurveArgs {
         Ok(Some(rate))
     }
 
+    /// Refuses logs that cannot be written so, or not be compared.
+    fn check_logs(&self, loads: &Loads, size: u32) -> Result<(), Error> {
+        for (at, log) in self.log.iter().enumerate() {
+            log.check(loads.most_sessions(1), size)?;
+            if self.log[..at].contains(log) {
+                return Err(usage!("--log names '{log}' twice", "give each log once"));
+            }
+        }
+        if self.log.len() > 1 && !matches!(loads, Loads::Depths(_)) {
+            return Err(usage!(
+                "--log names {logs} logs, and --rate offers to one",
+                "compare logs by --writers, or give one of them",
+                logs = self.log.len()
+            ));
+        }
+        Ok(())
+    }
+
     fn request(&self) -> Result<CurveRequest, Error> {
         let given = [
             ("--sessions", &self.sessions),
@@ -271,10 +296,8 @@ impl CurveArgs {
         refuse_imprecise(precision)?;
         let (point_least, point_most) =
             times_of_point(self.point_min, self.point_max, POINT_MIN, POINT_MAX)?;
-        let size = length("--size", self.size, self.log)?;
-        if let Some(log) = self.log {
-            log.check(loads.most_sessions(1), size)?;
-        }
+        let size = length("--size", self.size, self.log.first().copied())?;
+        self.check_logs(&loads, size)?;
         Ok(CurveRequest {
             is_sql_run: false,
             sql: None,
@@ -287,22 +310,23 @@ impl CurveArgs {
             },
             in_flight_max: self.in_flight.unwrap_or(256),
             length: size,
-            mix: match (&self.mix, self.log) {
+            mix: match (&self.mix, self.log.first()) {
                 (Some(mix), _) => ranges::mix(mix)?,
                 (None, Some(_)) => Mix::LOG,
                 (None, None) => Mix::READS,
             },
-            pattern: match self.log {
+            pattern: match self.log.first() {
                 Some(_) => Pattern::Sequential { start: 0 },
                 None => self.pattern.parse()?,
             },
-            log: self.log,
+            logs: self.log.clone(),
             provisioned: self.provisioned,
             background: self
                 .background
                 .as_deref()
                 .map(ranges::background)
-                .transpose()?,
+                .transpose()?
+                .unwrap_or_default(),
             bound: self
                 .max_latency
                 .as_deref()

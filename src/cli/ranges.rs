@@ -5,9 +5,9 @@
 //! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
-use rigel_model::{Bytes, Error, MIB, Mix, Ratio, usage};
-use rigel_verbs::curve::Background;
+use rigel_model::{Bytes, Error, KIB, MIB, Mix, Ratio, usage};
 use rigel_verbs::curve::Loads;
+use rigel_verbs::curve::{Background, BackgroundKind};
 
 /// Maximum number of points of a curve.
 const POINTS_MAX: f64 = 200.0;
@@ -333,33 +333,75 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
     })
 }
 
-/// Parses `large:2`, or `large:2@512k`: a closed loop of random reads of 1 MiB, or of that size.
+/// Parses streams that run beside, such as `large:2`, `large:2@512k` or `read:5000/s,write:500/s@16k`: a
+/// number outstanding in a closed loop, or I/Os per second at random times.
 ///
 /// # Errors
 /// The text is invalid.
-pub fn background(text: &str) -> Result<Background, Error> {
-    const USAGE: &str = "write it as large:2, or as large:2@512k for a size other than 1MiB";
+pub fn background(text: &str) -> Result<Vec<Background>, Error> {
+    let mut all: Vec<Background> = Vec::new();
+    for one in text.split(',') {
+        let found = stream_beside(text, one.trim())?;
+        if all.iter().any(|known| known.kind == found.kind) {
+            let kind = found.kind.name();
+            return Err(usage!(
+                "--background {text}: '{kind}' is given twice",
+                "give each kind once"
+            ));
+        }
+        all.push(found);
+    }
+    Ok(all)
+}
+
+fn stream_beside(text: &str, one: &str) -> Result<Background, Error> {
+    /// Most outstanding I/Os of an open loop, as --in-flight's usual value.
+    const IN_FLIGHT: u32 = 256;
+    const USAGE: &str = "write it as large:2 for 2 outstanding reads of 1MiB, as large:2@512k, or as \
+                         read:5000/s,write:500/s@16k for I/Os per second";
     let wrong = |why: &str| usage!("--background {text}: {why}", USAGE);
-    let rest = text
-        .strip_prefix("large:")
-        .ok_or_else(|| wrong("the only kind is 'large'"))?;
-    let (depth, size) = rest
+    let (kind, rest) = one.split_once(':').unwrap_or((one, ""));
+    let kind = BackgroundKind::ALL
+        .into_iter()
+        .find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| wrong("the kinds are large, read and write"))?;
+    let (load, size) = rest
         .split_once('@')
-        .map_or((rest, None), |(depth, size)| (depth, Some(size)));
-    let depth = depth
-        .trim()
-        .parse()
-        .ok()
-        .filter(|depth| (1..=4096).contains(depth));
-    let depth =
-        depth.ok_or_else(|| wrong("the number of outstanding I/Os must be from 1 to 4096"))?;
-    let size = size.map_or(Ok(Bytes(MIB)), |size| {
+        .map_or((rest, None), |(load, size)| (load, Some(size)));
+    let (depth, per_s) = if let Some(per_s) = load.trim().strip_suffix("/s") {
+        let whole = rate(per_s).filter(|per_s| (1.0..=1e9).contains(per_s) && per_s.fract() == 0.0);
+        let per_s =
+            whole.ok_or_else(|| wrong("I/Os per second must be a whole number from 1 on"))?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number up to 10^9"
+        )]
+        let per_s = per_s as u64;
+        (IN_FLIGHT, Some(per_s))
+    } else {
+        let depth = load
+            .trim()
+            .parse()
+            .ok()
+            .filter(|depth| (1..=4096).contains(depth));
+        let depth =
+            depth.ok_or_else(|| wrong("the number of outstanding I/Os must be from 1 to 4096"))?;
+        (depth, None)
+    };
+    let usual = match kind {
+        BackgroundKind::Large => MIB,
+        BackgroundKind::Read | BackgroundKind::Write => 8 * KIB,
+    };
+    let size = size.map_or(Ok(Bytes(usual)), |size| {
         size.parse()
             .map_err(|_| wrong("the part after @ is not a size"))
     })?;
     Ok(Background {
+        kind,
         length: size_of_io("--background", size)?,
         depth,
+        per_s,
     })
 }
 
@@ -494,22 +536,33 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_beside_is_large_reads() {
+    fn streams_beside_are_a_number_outstanding_or_per_second() {
+        let large = |length, depth| Background {
+            kind: BackgroundKind::Large,
+            length,
+            depth,
+            per_s: None,
+        };
+        assert_eq!(background("large:2"), Ok(vec![large(1 << 20, 2)]));
+        assert_eq!(background("large:4@512k"), Ok(vec![large(512 << 10, 4)]));
+        let open = |kind, length, per_s| Background {
+            kind,
+            length,
+            depth: 256,
+            per_s: Some(per_s),
+        };
         assert_eq!(
-            background("large:2"),
-            Ok(Background {
-                length: 1 << 20,
-                depth: 2
-            })
-        );
-        assert_eq!(
-            background("large:4@512k"),
-            Ok(Background {
-                length: 512 << 10,
-                depth: 4
-            })
+            background("read:5k/s, write:500/s@16k"),
+            Ok(vec![
+                open(BackgroundKind::Read, 8192, 5000),
+                open(BackgroundKind::Write, 16_384, 500)
+            ])
         );
         for text in [
+            "read:0/s",
+            "read:0.5/s",
+            "read:/s",
+            "read:5,read:6",
             "",
             "large",
             "large:",

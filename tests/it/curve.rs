@@ -178,6 +178,10 @@ fn reports_read_as_ever() {
             "sim:8,100us --depth 2,4 --mix read=70,log=30 --background large:2 --pattern zipf:0.99",
         ),
         ("capped", "sim:8,100us,limit=2000/s --depth 1..16"),
+        (
+            "logs",
+            "sim:8,100us --log grow,reused --writers 1,4,16 --background read:500/s",
+        ),
     ] {
         let place = Place::new(&format!("curve-golden-{name}"));
         measured(&place, arguments);

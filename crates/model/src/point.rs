@@ -31,6 +31,9 @@ pub enum Coordinates {
         /// Outstanding large reads of a second stream.
         #[serde(default, skip_serializing_if = "is_zero")]
         large_beside: u32,
+        /// The log that they write to, if several are compared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log: Option<LogKind>,
     },
     /// Sessions of a database in a closed loop.
     Sessions {
@@ -299,6 +302,7 @@ impl Coordinates {
         Self::Depth {
             depth,
             large_beside: 0,
+            log: None,
         }
     }
 
@@ -393,6 +397,14 @@ impl Coordinates {
         }
     }
 
+    /// The log that a closed loop of a curve writes to, if several are compared.
+    pub const fn log(self) -> Option<LogKind> {
+        match self {
+            Self::Depth { log, .. } => log,
+            _ => None,
+        }
+    }
+
     /// Offered operations per second of an open loop.
     pub const fn rate(self) -> Option<u64> {
         if let Self::Rate { rate_per_s, .. } = self {
@@ -437,6 +449,7 @@ impl Coordinates {
             Self::Depth {
                 depth,
                 large_beside,
+                ..
             } => (depth, large_beside),
             Self::Rate {
                 in_flight_max,
@@ -455,7 +468,14 @@ impl Coordinates {
             Self::Cell { small, large } => format!("{small},{large}"),
             Self::Pass { pass } => format!("pass:{pass}"),
             Self::Within { bytes } => format!("within:{bytes}"),
-            Self::Depth { depth, .. } => format!("depth:{depth}"),
+            Self::Depth {
+                depth, log: None, ..
+            } => format!("depth:{depth}"),
+            Self::Depth {
+                depth,
+                log: Some(log),
+                ..
+            } => format!("depth:{depth}:{log}"),
             Self::Sessions { sessions } => format!("sessions:{sessions}"),
             Self::Rate { rate_per_s, .. } => format!("rate:{rate_per_s}"),
             Self::Large { depth } => format!("large:{depth}"),
@@ -504,7 +524,8 @@ impl Coordinates {
     pub fn step_name(&self) -> String {
         match self {
             Self::Cell { .. } => "cell".into(),
-            Self::Depth { .. } => "depth".into(),
+            Self::Depth { log: None, .. } => "depth".into(),
+            Self::Depth { log: Some(log), .. } => format!("depth:{log}"),
             Self::Sessions { .. } => "sessions".into(),
             Self::Large { .. } => "large".into(),
             Self::Write { .. } => "write".into(),
@@ -578,6 +599,11 @@ pub fn arm_letter(arm: u32) -> char {
     char::from_u32(u32::from(b'A') + arm % 26).unwrap_or('A')
 }
 
+/// `, grow`; empty without a log.
+fn named(log: Option<LogKind>) -> String {
+    log.map_or_else(String::new, |log| format!(", {log}"))
+}
+
 /// All rounds together have no number.
 fn round_number(f: &mut std::fmt::Formatter<'_>, round: u32) -> std::fmt::Result {
     match round {
@@ -599,8 +625,9 @@ impl std::fmt::Display for Coordinates {
             Self::Depth {
                 depth,
                 large_beside,
+                log,
             } => {
-                write!(f, "depth {depth}")?;
+                write!(f, "depth {depth}{}", named(log))?;
                 beside(f, large_beside)
             }
             Self::Sessions { sessions } => write!(
@@ -836,6 +863,12 @@ impl Mix {
         durable: false,
     };
 
+    /// Writes only, which are durable when the storage makes them so.
+    pub const WRITES: Mix = Mix {
+        writes: Ratio::ONE,
+        durable: false,
+    };
+
     /// Log writes only.
     pub const LOG: Mix = Mix {
         writes: Ratio::ONE,
@@ -916,6 +949,7 @@ mod tests {
         let depth = Coordinates::Depth {
             depth: 8,
             large_beside: 2,
+            log: None,
         };
         let rate = Coordinates::Rate {
             rate_per_s: 900,

@@ -1,7 +1,7 @@
 //! What searches have in common: the length of windows and warm-ups, the classes of I/O, the seeds of
 //! points, and the climb to the maximum throughput.
 
-use rigel_model::{ActiveRanks, Coordinates, Nanos, Ratio, WarmUp};
+use rigel_model::{ActiveRanks, Coordinates, LogKind, Nanos, Ratio, WarmUp};
 
 /// The class of small I/O, which the results are about.
 pub const SMALL: &str = "small";
@@ -84,17 +84,15 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Cell { .. } => (0, 0),
         Coordinates::Pass { pass } => (1, u64::from(pass)),
         Coordinates::Within { bytes } => (2, bytes),
-        Coordinates::Depth { .. } | Coordinates::Sessions { .. } => (3, 0),
+        Coordinates::Depth { log, .. } => (3, log.map_or(0, LogKind::code)),
+        Coordinates::Sessions { .. } => (3, 0),
         Coordinates::Rate { rate_per_s, .. } => (4, rate_per_s),
         Coordinates::Large { .. } => (5, 0),
         Coordinates::Stream => (6, 0),
         Coordinates::Write { .. } => (7, 0),
         Coordinates::LargeWrite { sustained } => (40, u64::from(sustained)),
         Coordinates::Log { bytes, log, .. } => {
-            let state = log.map_or(0, |log| {
-                let state = 1 + log.life_cycle as u64;
-                state + 8 * log.method as u64 + 64 * u64::from(log.is_own)
-            });
+            let state = log.map_or(0, LogKind::code);
             (8, state << 32 | u64::from(bytes))
         }
         Coordinates::Again { .. } => (9, 0),

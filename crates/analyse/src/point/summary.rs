@@ -446,7 +446,7 @@ fn checks(
     }
     findings.extend(cpu_warning(record));
     findings.extend(super::host::warnings(record));
-    findings.extend(witness.and_then(|witness| witness_warning(witness, record.coordinates)));
+    findings.extend(witness.and_then(|witness| witness_warning(witness, record)));
     findings
 }
 
@@ -894,7 +894,15 @@ fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     })
 }
 
-fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
+/// True if the point writes to files of logs. Their filesystem notes new sizes and new blocks, and writes the
+/// rest of a block again: no other load, however much it is.
+fn is_of_logs(record: &PointRecord) -> bool {
+    let mut streams = record.asked.iter().flat_map(|point| &point.streams);
+    streams.any(|stream| stream.log.is_some())
+}
+
+fn witness_warning(witness: DeviceBytes, record: &PointRecord) -> Option<Finding> {
+    let cell = record.coordinates;
     let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
     if asked <= 0.0 {
         return None;
@@ -912,7 +920,7 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
              with direct I/O",
         ));
     }
-    (share > 1.0 + WITNESS_TOLERANCE).then(|| {
+    (share > 1.0 + WITNESS_TOLERANCE && !is_of_logs(record)).then(|| {
         Finding::warning(
             FindingName::DeviceLoad,
             format!(
@@ -931,8 +939,43 @@ pub(crate) mod tests {
     use super::*;
     pub(crate) use crate::examples::reads_of_a_millisecond as record;
     use rigel_model::record::Coverage;
-    use rigel_model::{Nanos, SqlWork, Tables, Think};
+    use rigel_model::{
+        LogKind, Mix, Nanos, Pattern, Point, SqlWork, Stream, Tables, Think, Until, WarmUp,
+    };
     use rigel_stats::mean::Mean;
+
+    #[test]
+    fn what_a_filesystem_writes_for_a_log_is_no_other_load() {
+        let twice = DeviceBytes {
+            device_bytes: 2_000_000,
+            asked_bytes: 1_000_000,
+        };
+        let mut reads = record();
+        let names = |record: &PointRecord| {
+            let found = witness_warning(twice, record);
+            found.map(|finding| finding.is(FindingName::DeviceLoad))
+        };
+        assert_eq!(names(&reads), Some(true));
+        reads.asked = Some(Box::new(Point {
+            coordinates: reads.coordinates,
+            streams: vec![Stream {
+                name: "log".into(),
+                load: Load::Closed { depth: 1 },
+                mix: Mix::LOG,
+                pattern: Pattern::Sequential { start: 0 },
+                length: 4096,
+                log: Some(LogKind::GROW),
+                objective: None,
+                sql: None,
+                rank: None,
+            }],
+            warm_up: WarmUp::NONE,
+            until: Until::Ops(1),
+            window: Point::second(),
+            seed: 1,
+        }));
+        assert_eq!(names(&reads), None);
+    }
 
     #[test]
     fn the_relaxation_time_is_that_of_a_queue_near_saturation() {

@@ -1,9 +1,9 @@
 //! The conclusion of a curve, of raw I/O or of a database's sessions.
 
-use super::result::{CurveResult, Naming};
+use super::result::{CurveResult, LogCurve, Naming};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
-use rigel_analyse::figures::quantity::{bound_in_words, count, counted, percent, time};
+use rigel_analyse::figures::quantity::{bound_in_words, capital, count, counted, percent, time};
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::PointSummary;
 use rigel_analyse::search::at_load::AtLoad;
@@ -19,7 +19,9 @@ pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     let mut text = found
         .busiest()
         .map_or_else(String::new, |(_, point, sql)| sessions(point, sql));
-    if let Some(most) = found
+    if !found.logs.is_empty() {
+        text.push_str(&logs(&found.logs));
+    } else if let Some(most) = found
         .maximum
         .filter(|_| text.is_empty() || found.points.len() > 1)
     {
@@ -43,6 +45,41 @@ pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
         failure,
     };
     objections.conclude(text.trim_start(), &found.findings)
+}
+
+/// What each of several logs takes, and how they compare by the fewest writers.
+fn logs(all: &[LogCurve]) -> String {
+    let mut text = String::new();
+    for one in all {
+        let Some(fewest) = one.fewest else {
+            continue;
+        };
+        let writers = counted(fewest.depth.into(), "writer");
+        let _ = write!(
+            text,
+            " {} takes {} commits/s of {writers}",
+            capital(&one.log.about()),
+            count(fewest.iops.value)
+        );
+        let maximum = one.maximum.filter(|most| most.depth > fewest.depth);
+        if let Some(most) = maximum {
+            let _ = write!(text, " and {} of {}", count(most.iops.value), most.depth);
+        }
+        if let Some(times) = one.times {
+            let differs = times.interval.is_some_and(|limits| {
+                limits.low > 1.0 || limits.high.is_some_and(|high| high < 1.0)
+            });
+            let _ = match (differs, times.value >= 1.0) {
+                (false, _) => write!(text, ", as far as was measured as many by {writers}"),
+                (true, true) => write!(text, ", {:.1} times as many by {writers}", times.value),
+                (true, false) => {
+                    write!(text, ", {:.1} times fewer by {writers}", 1.0 / times.value)
+                }
+            };
+        }
+        text.push('.');
+    }
+    text
 }
 
 fn closed(result: &CurveResult, most: &AtLoad, naming: Naming) -> String {

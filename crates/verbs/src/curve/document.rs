@@ -1,17 +1,18 @@
 //! The report of a latency-throughput curve.
 
 use super::request::CurveRequest;
-use super::result::CurveResult;
+use super::result::{CurveResult, LogCurve};
 use rigel_analyse::{AtLoad, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{Ratio, Step};
+use rigel_model::{LogKind, Ratio, Step};
+use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
-use rigel_report::document::{Block, Document, Headline, Section};
+use rigel_report::document::{Block, Document, Headline, Mark, Section, Shape};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
 use rigel_report::throughput::{
-    self, first_classes, knee, not_sustained, sustained_headline, sustained_sentence,
+    self, Group, first_classes, knee, not_sustained, sustained_headline, sustained_sentence,
 };
 use rigel_report::{distribution, parts, setup, timeline};
 use std::fmt::Write;
@@ -43,16 +44,29 @@ pub(super) fn workload(run: &Run) -> String {
     request.map_or_else(String::new, |request| of_request(&request))
 }
 
-/// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2
-/// outstanding`.
+/// `8 KiB reads, zipf:0.99, with large reads of 1 MiB, 2 outstanding at the same time`.
 fn of_request(request: &CurveRequest) -> String {
     if let Some(terms) = &request.sql {
         return terms.work.to_string();
     }
-    if let Some(log) = request.log {
-        let size = parts::size(request.length);
-        return format!("commits of {size} to {}", log.about());
+    let mut text = if request.logs.is_empty() {
+        on_volume(request)
+    } else {
+        let logs: Vec<String> = request.logs.iter().map(|log| log.about()).collect();
+        format!(
+            "commits of {} to {}",
+            parts::size(request.length),
+            logs.join(" and ")
+        )
+    };
+    for background in &request.background {
+        let _ = write!(text, ", with {background} at the same time");
     }
+    text
+}
+
+/// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99`.
+fn on_volume(request: &CurveRequest) -> String {
     let writes = if request.mix.durable {
         "durable writes"
     } else {
@@ -64,20 +78,11 @@ fn of_request(request: &CurveRequest) -> String {
         Ratio::ONE => writes.to_string(),
         _ => format!("I/O, {} reads and {share} {writes}", share.complement()),
     };
-    let mut text = format!(
+    format!(
         "{} {kinds}, {}",
         parts::size(request.length),
         request.pattern
-    );
-    if let Some(background) = request.background {
-        let size = parts::size(background.length);
-        let _ = write!(
-            text,
-            ", with large reads of {size} at the same time, {} outstanding",
-            background.depth
-        );
-    }
-    text
+    )
 }
 
 /// The headline figures: at maximum throughput, at the lowest load, and at the highest rate within
@@ -101,7 +106,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         .points
         .iter()
         .enumerate()
-        .filter(|(_, point)| !point.classes.is_empty())
+        .filter(|(_, point)| !point.classes.is_empty() && found.is_of(point))
         .filter(|(_, point)| !matches!(point.step(), Step::Hosts | Step::Neighbours))
         .partition(|(_, point)| point.step() == Step::Rate);
     let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
@@ -195,7 +200,8 @@ fn sections(run: &Run, result: &CurveResult, findings: Section, workload: &str) 
 
 /// Latency against throughput, and the facts about the shape.
 pub(super) fn drawn(run: &Run, result: &CurveResult) -> Section {
-    let closed = first_classes(&result.points, |point| point.step() == Step::Depth);
+    let is_own = |point: &PointSummary| point.step() == Step::Depth && result.is_of(point);
+    let closed = first_classes(&result.points, is_own);
     let open = first_classes(&result.points, |point| point.step() == Step::Rate);
     let invocation = &run.header.invocation;
     let request: Option<CurveRequest> = invocation.asked(&invocation.verb);
@@ -205,14 +211,25 @@ pub(super) fn drawn(run: &Run, result: &CurveResult) -> Section {
     if !has_shape {
         (facts.knee, facts.cap) = (None, None);
     }
-    let groups =
+    let names: Vec<String> = result.logs.iter().map(|one| one.log.about()).collect();
+    let mut groups =
         throughput::closed_and_open(closed.clone(), open, &facts, bound, &result.sustained);
-    let depth = throughput::depth_chart(&closed, &facts, result.naming().rate);
+    if !names.is_empty() {
+        groups = result
+            .logs
+            .iter()
+            .zip(&names)
+            .map(|(log, name)| of_log(result, log, name))
+            .collect();
+    }
+    let depth =
+        throughput::depth_chart(&closed, &facts, result.naming().rate).filter(|_| names.is_empty());
     let mut blocks: Vec<Block> = throughput::latency_charts(groups, result.naming().rate)
         .into_iter()
         .collect();
     draw_last_in_text(&mut blocks);
     blocks.extend(parts::beside([depth]));
+    blocks.extend(compared(result));
     if has_shape {
         blocks.extend(knee(&result.shape).into_iter().map(Block::Text));
     }
@@ -238,6 +255,44 @@ pub(super) fn drawn(run: &Run, result: &CurveResult) -> Section {
         lead,
         blocks,
     )
+}
+
+/// The loads of one of several logs, to be drawn.
+fn of_log<'a>(result: &'a CurveResult, log: &LogCurve, name: &'a str) -> (Group<'a>, Vec<Mark>) {
+    let group = Group {
+        name,
+        loads: first_classes(&result.points, |point| {
+            point.coordinates.log() == Some(log.log)
+        }),
+        shape: Shape::Line,
+    };
+    (group, throughput::marks(&log.shape, None, None))
+}
+
+/// Commits by number of writers, of each of several logs.
+fn compared(result: &CurveResult) -> Option<Block> {
+    let first = result.logs.first()?;
+    let writers: Vec<u32> = depths_of(first.points(&result.points));
+    let at = |log: LogKind, writers: u32| {
+        let mut points = result.points.iter();
+        let is_at = |point: &&PointSummary| {
+            point.coordinates.log() == Some(log) && point.coordinates.depth() == Some(writers)
+        };
+        points.find(is_at)?.classes.first()
+    };
+    let mut table = TableOf::of("Commits by number of writers", writers)
+        .number("writers", |writers| parts::count(f64::from(*writers)));
+    for one in &result.logs {
+        let log = one.log;
+        table = table
+            .number(&format!("{log}: commits/s"), move |writers| {
+                parts::known(at(log, *writers).map(|class| class.iops), parts::count)
+            })
+            .time("p99", move |writers| {
+                at(log, *writers)?.time(LatencyFigure::P99)
+            });
+    }
+    Some(table.block())
 }
 
 /// The last of the charts side by side is also drawn in text: the one of offered rates, if there is
@@ -367,6 +422,14 @@ fn depths(records: &[PointRecord]) -> Vec<u32> {
     let mut depths: Vec<u32> = records
         .iter()
         .filter_map(|record| record.coordinates.depth())
+        .collect();
+    depths.sort_unstable();
+    depths
+}
+
+fn depths_of<'a>(points: impl Iterator<Item = &'a PointSummary>) -> Vec<u32> {
+    let mut depths: Vec<u32> = points
+        .filter_map(|point| point.coordinates.depth())
         .collect();
     depths.sort_unstable();
     depths

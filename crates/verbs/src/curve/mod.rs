@@ -8,15 +8,15 @@ pub mod result;
 pub mod sessions;
 
 use crate::{Verb, VerbResult};
-pub use request::{Background, CurveRequest, Loads};
+pub use request::{Background, BackgroundKind, CurveRequest, Loads};
 pub use result::{CurveResult, Naming};
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::PointSummary;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
+use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Bytes, Finding};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 
@@ -32,26 +32,19 @@ impl Verb for CurveRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         let found = result::curve(&run.joined(), self.bound, self.precision);
         Box::new(CurveResult {
-            log: self.log,
+            log: self.logs.first().copied(),
             delivered: self.provisioned.map(|sold| found.delivered_of(sold)),
             ..found
         })
     }
 
     fn terms(&self, _: &Header) -> Vec<Term> {
-        let beside = self.background.map_or_else(
-            || "none".to_string(),
-            |background| {
-                format!(
-                    "{} of {}",
-                    background.depth,
-                    Bytes(background.length.into())
-                )
-            },
-        );
-        let log = self
-            .log
-            .map(|log| Term::deciding(Scope::All, "file of the log", &log));
+        let beside = match &self.background[..] {
+            [] => "none".to_string(),
+            some => join(some),
+        };
+        let log = (!self.logs.is_empty())
+            .then(|| Term::deciding(Scope::All, "file of the log", &join(&self.logs)));
         let ends = |terms: SqlTerms| Term::known("ends by", &format!("{:?}", terms.stop));
         std::iter::once(Term::size(Scope::Small, self.length))
             .chain(Term::work_of(self.sql, self.mix, self.pattern))
@@ -63,6 +56,13 @@ impl Verb for CurveRequest {
             ])
             .collect()
     }
+}
+
+fn join<Named: ToString>(all: &[Named]) -> String {
+    all.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
 impl VerbResult for CurveResult {

@@ -4,17 +4,18 @@
 //! the maximum, which is then searched for first by doubling the depth. A second, closed-loop
 //! stream may run during every point.
 
-use super::request::{CurveRequest, Loads};
+use super::request::{BackgroundKind, CurveRequest, Loads};
 use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::ranks;
 use rigel_analyse::plan::search::{
-    LARGE, NEIGHBOURS, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of,
+    NEIGHBOURS, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of,
 };
 use rigel_analyse::plan::visits::Visits;
 use rigel_analyse::plan::{SqlStop, SqlTerms, least_common_multiple};
 use rigel_analyse::{PointSummary, widen};
 use rigel_model::{
-    Bound, Coordinates, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until,
+    Bound, Coordinates, ExpectedLoad, Load, LogKind, Mix, Nanos, Pattern, Point, Ratio, Step,
+    Stream, Until,
 };
 
 /// What all loads are measured for together, at least: few loads are precise within seconds, and have
@@ -42,7 +43,7 @@ impl Plan for CurveRequest {
     }
 
     fn sizes(&self) -> Vec<u32> {
-        let beside = self.background.map(|background| background.length);
+        let beside = self.background.iter().map(|background| background.length);
         [self.volume_length()].into_iter().chain(beside).collect()
     }
 
@@ -77,7 +78,7 @@ impl Plan for CurveRequest {
     /// Points with the maximum number of outstanding I/Os.
     fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = match &self.loads {
-            Loads::Depths(depths) => vec![self.depth(depths.iter().copied().max().unwrap_or(1))],
+            Loads::Depths(depths) => self.at_depth(depths.iter().copied().max().unwrap_or(1)),
             Loads::Rates(_) => vec![self.rate(1)],
             Loads::Percents(_) => vec![self.depth(self.deepest()), self.rate(1)],
         };
@@ -94,7 +95,7 @@ impl Plan for CurveRequest {
     fn points_expected(&self, done: usize) -> usize {
         const SEARCH: usize = 9;
         let points = match &self.loads {
-            Loads::Depths(depths) => depths.len(),
+            Loads::Depths(depths) => depths.len() * self.logs.len().max(1),
             Loads::Rates(rates) => rates.len(),
             Loads::Percents(percents) => percents.len() + SEARCH,
         };
@@ -120,21 +121,21 @@ impl Plan for CurveRequest {
     fn grain(&self) -> u64 {
         let beside = self
             .background
-            .map_or(1, |background| u64::from(background.length));
-        least_common_multiple(self.volume_length().into(), beside)
+            .iter()
+            .map(|background| u64::from(background.length));
+        beside.fold(self.volume_length().into(), least_common_multiple)
     }
 
     /// Bytes of the largest I/O.
     fn largest(&self) -> u64 {
-        u64::from(
-            self.length
-                .max(self.background.map_or(0, |background| background.length)),
-        )
+        let beside = self.background.iter().map(|background| background.length);
+        u64::from(beside.fold(self.length, u32::max))
     }
 
     /// True if any operation writes.
     fn writes(&self) -> bool {
         self.mix.writes != Ratio::ZERO
+            || (self.background.iter()).any(|beside| beside.kind == BackgroundKind::Write)
             || self
                 .sql
                 .is_some_and(|terms| terms.work.updates != Ratio::ZERO)
@@ -182,7 +183,7 @@ impl CurveRequest {
         Some(match &self.loads {
             Loads::Depths(depths) => depths
                 .iter()
-                .map(|depth| self.depth(*depth))
+                .flat_map(|depth| self.at_depth(*depth))
                 .find(|wanted| !is_done(wanted))?,
             Loads::Rates(rates) => rates
                 .iter()
@@ -224,7 +225,11 @@ impl CurveRequest {
 
     /// Bytes of an I/O of the volume: a log's own file takes records of any length.
     fn volume_length(&self) -> u32 {
-        self.log.map_or(self.length, |_| ExpectedLoad::LOG_BYTES)
+        if self.logs.is_empty() {
+            self.length
+        } else {
+            ExpectedLoad::LOG_BYTES
+        }
     }
 
     fn depth(&self, depth: u32) -> Coordinates {
@@ -233,7 +238,21 @@ impl CurveRequest {
             None => Coordinates::Depth {
                 depth,
                 large_beside: self.beside(),
+                log: None,
             },
+        }
+    }
+
+    /// The points of a depth: one for each log, if several are compared.
+    fn at_depth(&self, depth: u32) -> Vec<Coordinates> {
+        let of = |log: &LogKind| Coordinates::Depth {
+            depth,
+            large_beside: self.beside(),
+            log: Some(*log),
+        };
+        match &self.logs[..] {
+            [] | [_] => vec![self.depth(depth)],
+            logs => logs.iter().map(of).collect(),
         }
     }
 
@@ -246,7 +265,9 @@ impl CurveRequest {
     }
 
     fn beside(&self) -> u32 {
-        self.background.map_or(0, |background| background.depth)
+        let large = self.background.iter();
+        let large = large.filter(|beside| beside.kind == BackgroundKind::Large);
+        large.map(|beside| beside.depth).sum()
     }
 
     pub(crate) fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
@@ -284,17 +305,18 @@ impl CurveRequest {
             pattern,
             length: self.length,
             rank: None,
-            log: self.log,
+            log: coordinates.log().or(self.logs.first().copied()),
         };
         let (stream, neighbours) = beside(stream, coordinates);
-        let background = self.background.map(|background| Stream {
+        let background = self.background.iter().map(|background| Stream {
             objective: None,
             sql: None,
-            name: LARGE.into(),
-            load: Load::Closed {
-                depth: background.depth,
+            name: background.kind.stream().into(),
+            load: background.load(),
+            mix: match background.kind {
+                BackgroundKind::Large | BackgroundKind::Read => Mix::READS,
+                BackgroundKind::Write => Mix::WRITES,
             },
-            mix: Mix::READS,
             pattern: Pattern::Uniform,
             length: background.length,
             rank: None,

@@ -2,8 +2,10 @@
 
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::plan::ranks::is_alone;
-use rigel_model::{Arrivals, Bound, LogKind, Mix, Nanos, Pattern, Provisioned, Ratio};
+use rigel_analyse::plan::search::LARGE;
+use rigel_model::{Arrivals, Bound, Bytes, Load, LogKind, Mix, Nanos, Pattern, Provisioned, Ratio};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The loads of a curve, ascending.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,13 +30,87 @@ impl Loads {
     }
 }
 
-/// A closed-loop stream of another size that runs during every point.
+/// What a stream does that runs during every point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackgroundKind {
+    /// Random reads, large ones if nothing else is said.
+    Large,
+    /// Random reads.
+    Read,
+    /// Random writes, as those of pages.
+    Write,
+}
+
+impl BackgroundKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Large, Self::Read, Self::Write];
+
+    /// Its name in options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Large => "large",
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+
+    /// The name of its stream.
+    pub const fn stream(self) -> &'static str {
+        match self {
+            Self::Large => LARGE,
+            Self::Read => "reads beside",
+            Self::Write => "writes beside",
+        }
+    }
+
+    /// `large reads of`.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Large => "large reads",
+            Self::Read => "reads",
+            Self::Write => "writes",
+        }
+    }
+}
+
+/// A stream that runs during every point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Background {
+    /// What it does.
+    pub kind: BackgroundKind,
     /// Bytes of one I/O.
     pub length: u32,
-    /// Outstanding I/Os.
+    /// Outstanding I/Os; in an open loop the maximum.
     pub depth: u32,
+    /// I/Os per second of an open loop, at random times; `None` for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u64>,
+}
+
+impl Background {
+    /// Its load.
+    pub fn load(self) -> Load {
+        match self.per_s {
+            None => Load::Closed { depth: self.depth },
+            Some(rate) => Load::Open {
+                rate: rate as f64,
+                arrivals: Arrivals::Poisson,
+                in_flight_max: self.depth,
+            },
+        }
+    }
+}
+
+/// `large reads of 1 MiB, 2 outstanding`; `reads of 8 KiB, 5000/s`.
+impl fmt::Display for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, size) = (self.kind.words(), Bytes(self.length.into()));
+        match self.per_s {
+            None => write!(f, "{what} of {size}, {} outstanding", self.depth),
+            Some(rate) => write!(f, "{what} of {size}, {rate}/s"),
+        }
+    }
 }
 
 /// The options of `curve`. Kept in the journal's header, so that reports can be made again.
@@ -55,11 +131,12 @@ pub struct CurveRequest {
     pub mix: Mix,
     /// The blocks to visit.
     pub pattern: Pattern,
-    /// Depths are writers of a log, whose own file is in this state; `None` if the volume is measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<LogKind>,
-    /// The second stream, if there is one.
-    pub background: Option<Background>,
+    /// Depths are writers of a log with files of its own, of each of these; empty if the volume is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<LogKind>,
+    /// The streams that run during every point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<Background>,
     /// The latency bound, if there is one.
     #[serde(default)]
     pub bound: Option<Bound>,

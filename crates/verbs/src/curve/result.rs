@@ -3,6 +3,7 @@
 //!
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
+use rigel_analyse::Estimate;
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
@@ -20,9 +21,13 @@ use serde::Serialize;
 /// The results of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CurveResult {
-    /// The state of the log's own file, if its writers were measured.
+    /// The log with files of its own, if its writers were measured; of several, the one that was named first,
+    /// which the figures below are of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogKind>,
+    /// Each of several logs that were compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<LogCurve>,
     /// The latency bound of the run, such as `2ms@p99`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
@@ -44,7 +49,37 @@ pub struct CurveResult {
     pub findings: Vec<Finding>,
 }
 
+/// One of several logs that were compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LogCurve {
+    /// The log.
+    pub log: LogKind,
+    /// Maximum throughput.
+    pub maximum: Option<AtLoad>,
+    /// The shape of its curve.
+    pub shape: CurveShape,
+    /// What the fewest writers did.
+    pub fewest: Option<AtLoad>,
+    /// Their commits per second over those to the log that was named first; `None` of that one.
+    pub times: Option<Estimate>,
+}
+
+impl LogCurve {
+    /// Its points.
+    pub fn points<'a>(&self, points: &'a [PointSummary]) -> impl Iterator<Item = &'a PointSummary> {
+        let log = Some(self.log);
+        points
+            .iter()
+            .filter(move |point| point.coordinates.log() == log)
+    }
+}
+
 impl CurveResult {
+    /// True if the figures of the result are of this point: of several logs, they are of the first.
+    pub fn is_of(&self, point: &PointSummary) -> bool {
+        point.coordinates.log() == self.logs.first().map(|first| first.log)
+    }
+
     /// What was delivered of `provisioned`: by the closed loop, or by the highest rate that was met.
     pub(super) fn delivered_of(&self, provisioned: Provisioned) -> Delivered {
         let rates = DeliveredRates {
@@ -134,23 +169,15 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     widen(&mut points);
     open_to_stalls(&mut points);
     let points = points;
-    let closed = || {
-        let chosen = points.iter().filter(|point| point.step() == Step::Depth);
-        chosen.filter_map(|point| Some((point, point.classes.first()?)))
-    };
-    let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
-    let shape = curve_shape(closed(), precision.get());
-    let at_load = |found: Option<(&PointSummary, &ClassSummary)>| {
-        found.and_then(|(point, class)| AtLoad::of(point, class))
-    };
-    let at_knee = shape.knee.and_then(|knee| {
-        let measured = at_load(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
-        Some(at_plateau(measured, &knee.plateau))
-    });
-    let maximum = at_knee.or_else(|| at_load(greatest));
-    let sustained = sustained(&points).at_most(maximum, &shape);
+    let logs = logs(&points, precision);
+    let first = logs.first().map(|first| first.log);
+    let is_first = |point: &&PointSummary| point.coordinates.log() == first;
+    let own: Vec<PointSummary> = points.iter().filter(is_first).cloned().collect();
+    let (shape, maximum) = closed_loop(&own, precision);
+    let sustained = sustained(&own).at_most(maximum, &shape);
     CurveResult {
         log: None,
+        logs,
         delivered: None,
         bound: bound.map(|bound| bound.to_string()),
         maximum,
@@ -167,6 +194,54 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         shape,
         points,
     }
+}
+
+/// The shape of a closed loop's curve, and its maximum.
+fn closed_loop(points: &[PointSummary], precision: Ratio) -> (CurveShape, Option<AtLoad>) {
+    let closed = || {
+        let chosen = points.iter().filter(|point| point.step() == Step::Depth);
+        chosen.filter_map(|point| Some((point, point.classes.first()?)))
+    };
+    let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+    let shape = curve_shape(closed(), precision.get());
+    let at_load = |found: Option<(&PointSummary, &ClassSummary)>| {
+        found.and_then(|(point, class)| AtLoad::of(point, class))
+    };
+    let at_knee = shape.knee.and_then(|knee| {
+        let measured = at_load(closed().find(|(point, _)| point.is_at_depth(knee.load)))?;
+        Some(at_plateau(measured, &knee.plateau))
+    });
+    let maximum = at_knee.or_else(|| at_load(greatest));
+    (shape, maximum)
+}
+
+/// The curve of each log, in the order in which they were named, if several are compared.
+fn logs(points: &[PointSummary], precision: Ratio) -> Vec<LogCurve> {
+    let mut kinds: Vec<LogKind> = Vec::new();
+    for log in points.iter().filter_map(|point| point.coordinates.log()) {
+        if !kinds.contains(&log) {
+            kinds.push(log);
+        }
+    }
+    let mut logs: Vec<LogCurve> = Vec::new();
+    for log in kinds {
+        let is_own = |point: &&PointSummary| point.coordinates.log() == Some(log);
+        let own: Vec<PointSummary> = points.iter().filter(is_own).cloned().collect();
+        let (shape, maximum) = closed_loop(&own, precision);
+        let fewest = own.iter().min_by_key(|point| point.coordinates.depth());
+        let fewest = fewest.and_then(|point| AtLoad::of(point, point.classes.first()?));
+        let first = logs.first().and_then(|first| first.fewest);
+        let pair = fewest.zip(first);
+        let alike = pair.filter(|(fewest, first)| fewest.depth == first.depth);
+        logs.push(LogCurve {
+            log,
+            maximum,
+            shape,
+            fewest,
+            times: alike.map(|(fewest, first)| fewest.iops.over(first.iops)),
+        });
+    }
+    logs
 }
 
 fn delay(point: &PointSummary) -> Option<SchedulingDelay> {
