@@ -14,6 +14,8 @@ RUNS ?= 3
 SECONDS ?= 60
 # Its rounds and seconds, such as `ARGS='--rounds 3 --seconds 10'`.
 ARGS ?=
+# Where `make bench-commits` makes its servers and logs: on the storage that is tried.
+FOLDER ?= target
 
 SHELL := /bin/bash
 # A toolchain that the set-up has just installed is not yet on the caller's PATH; Debian's PostgreSQL never is.
@@ -34,8 +36,8 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi bench bench-searches bench-sql coverage pictures dist \
-	install clean
+.PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi bench bench-searches bench-sql bench-commits \
+	coverage pictures dist install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -94,6 +96,10 @@ bench-searches: ## Time to max IOPS, repeatability, the pacer's lateness: docs/p
 bench-sql: ## Beside pgbench, a loop in the server, raw reads and psql: docs/performance.md
 	@scripts/setup.sh test
 	$(CARGO) bench --locked --bench sql -- $(PARTS) $(ARGS)
+
+bench-commits: build ## Commits of private PostgreSQL and MariaDB beside rigel's: ARGS='ROUNDS SECONDS DELAY_US'
+	@scripts/setup.sh server
+	scripts/bench-commits.sh $(PROGRAM) $(FOLDER) $(ARGS)
 
 coverage: ## How often intervals hold the truth, on models of devices: PARTS='open stalls' ARGS='--runs 50'
 	@scripts/setup.sh build

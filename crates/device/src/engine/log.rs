@@ -69,6 +69,9 @@ struct LogState {
     settled: u64,
     /// A writer waits for fdatasync.
     is_syncing: bool,
+    /// The last record of the next group: the last that was written when the group before it was durable; `None` if
+    /// none waited then.
+    next_group: Option<u64>,
     /// The first and the last record of each group whose fdatasync failed, and the error's number.
     failed: VecDeque<(u64, u64, i32)>,
 }
@@ -82,6 +85,9 @@ impl LogState {
     /// again.
     fn settle(&mut self, last: u64, result: &std::io::Result<()>) {
         self.is_syncing = false;
+        // What its writers write next comes after those that wait, as that of a session does, which has work of its
+        // own between two commits. Without it, writers would join the next group while its leader wakes up.
+        self.next_group = (self.written > last).then_some(self.written);
         if let Err(error) = result {
             if self.failed.len() == Self::FAILED_MOST {
                 self.failed.pop_front();
@@ -189,7 +195,7 @@ impl Log {
             return waited.unwrap_or_else(PoisonError::into_inner);
         }
         state.is_syncing = true;
-        let last = state.written;
+        let last = state.next_group.take().unwrap_or(state.written);
         drop(state);
         let result = match self.kind.method {
             SyncMethod::Fsync => self.made.file().sync_all(),
@@ -414,6 +420,26 @@ mod tests {
         fn first(&self) -> Arc<Log> {
             Arc::clone(&self.free()[0])
         }
+    }
+
+    #[test]
+    fn the_next_group_is_of_those_that_waited_when_the_last_one_was_durable() {
+        let mut state = LogState {
+            written: 5,
+            is_syncing: true,
+            ..LogState::default()
+        };
+        // Two were of the group; three came meanwhile.
+        state.settle(2, &Ok(()));
+        assert_eq!((state.settled, state.next_group), (2, Some(5)));
+        // The two write again before the next group is synced: they are of the one after it.
+        state.written = 7;
+        let last = state.next_group.take().unwrap();
+        state.settle(last, &Ok(()));
+        assert_eq!((state.settled, state.next_group), (5, Some(7)));
+        state.next_group = None;
+        state.settle(7, &Ok(()));
+        assert_eq!(state.next_group, None, "nobody waits");
     }
 
     /// Each of the writers writes this number of records of 5,000 bytes.
