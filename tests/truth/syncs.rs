@@ -257,6 +257,8 @@ struct Seen {
     failed: u64,
     of_files: Done,
     failed_syncs: u64,
+    /// Syncs whose times the log has.
+    timed: u64,
 }
 
 /// Each writer commits; what counts is durable at that moment.
@@ -306,6 +308,7 @@ fn commit(files: &Counting, kind: LogKind, writers: u64, failing: u64) -> Seen {
         lock(&files.state).failing = failing;
         ready.wait();
     });
+    let timed = log.syncs().map_or(0, |times| times.histogram.count());
     let (before, after) = (*before.lock().unwrap(), files.sums());
     let mut state = lock(&files.state);
     state.failing = 0;
@@ -319,6 +322,7 @@ fn commit(files: &Counting, kind: LogKind, writers: u64, failing: u64) -> Seen {
             syncs: after.syncs - before.syncs,
         },
         failed_syncs: std::mem::take(&mut state.failed),
+        timed,
     }
 }
 
@@ -363,6 +367,9 @@ fn a_commit_counts_after_a_sync_of_its_record_and_once() {
                         2 * (all - writers) / (writers + 1)
                     };
                     assert!((least..=all).contains(&syncs), "{what}: {syncs} syncs");
+                    // With the others, a commit is the sync.
+                    let timed = if kind.method.is_shared() { syncs } else { 0 };
+                    assert_eq!(seen.timed, timed, "{what}");
                 }
             }
             Ok(())
@@ -382,6 +389,7 @@ fn a_sync_that_fails_is_the_failure_of_all_its_records() {
                 let what = format!("{kind}, {writers} writers: {} failed", seen.failed);
                 assert_eq!(seen.done + seen.failed, writers * COMMITS, "{what}");
                 let groups = seen.failed_syncs;
+                assert_eq!(seen.timed, seen.of_files.syncs + groups, "{what}");
                 assert!(groups > 0, "{what}");
                 assert!(
                     (groups..=groups * writers).contains(&seen.failed),

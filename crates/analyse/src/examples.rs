@@ -251,6 +251,7 @@ pub fn sessions(updates: Ratio) -> PointRecord {
         samples: (0..=11).map(sample).collect(),
         merge: None,
         verified: None,
+        syncs: None,
         visits: Vec::new(),
     }
 }
@@ -363,6 +364,7 @@ pub fn reads_of_a_millisecond() -> PointRecord {
         samples: Vec::new(),
         merge: None,
         verified: None,
+        syncs: None,
         visits: Vec::new(),
     }
 }

@@ -70,6 +70,7 @@ pub use point::summary::{
     ClassSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures, VisitFigures, summarise,
     summarise_judged, summarise_within,
 };
+pub use point::syncs::SyncSummary;
 pub use point::verified;
 pub use point::visits::{Variation, variation, widen, widen_at};
 pub use preflight_checks::preflight_findings;

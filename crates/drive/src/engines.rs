@@ -4,7 +4,7 @@
 //! streams of one engine only.
 
 use rigel_device::engine::Engine;
-use rigel_model::record::Verified;
+use rigel_model::record::{Latencies, Verified};
 use rigel_model::{LogKind, Point, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,6 +39,13 @@ impl<'a> Engines<'a> {
         let is_of_volume = |stream: &Stream| self.own(stream).is_none();
         let looked = point.streams.iter().any(is_of_volume);
         looked.then(|| self.volume.verified()).flatten()
+    }
+
+    /// How long the syncs of the logs of `point` took since the last call; `None` if there were none.
+    pub(super) fn syncs(self, point: &Point) -> Option<Latencies> {
+        let all = self.groups(point).into_iter();
+        let all: Vec<Option<Latencies>> = all.map(|(engine, _)| engine.syncs()).collect();
+        Latencies::of_parts(all.iter().map(Option::as_ref))
     }
 
     /// The engine of a stream's log; `None` if it has none of its own.

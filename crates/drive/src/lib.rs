@@ -286,6 +286,7 @@ fn record_of(
             time: looking,
             ..verified
         }),
+        syncs: context.engines.syncs(point),
         visits: Vec::new(),
     })
 }

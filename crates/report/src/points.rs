@@ -4,10 +4,10 @@ use super::columns::TableOf;
 use super::document::{Block, Section, Table, Unit};
 use super::parts;
 use rigel_analyse::plan::SqlTerms;
-use rigel_analyse::{BoundVerdict, ClassSummary, PointSummary, RateMet, ShownIn};
+use rigel_analyse::{BoundVerdict, ClassSummary, PointSummary, RateMet, ShownIn, SyncSummary};
 use rigel_model::record::End;
 use rigel_model::record::journal::Run;
-use rigel_model::{Arrivals, Bytes, Finding, FindingName, Step};
+use rigel_model::{Arrivals, Bytes, Coordinates, Finding, FindingName, Step};
 use serde::Deserialize;
 
 /// A table with more rows than this is collapsed on a page.
@@ -155,6 +155,26 @@ fn mark(class: &ClassSummary) -> &'static str {
         (_, Some(BoundVerdict::Undecided)) | (Some(RateMet::Undecided), None) => "undecided",
         _ => "",
     }
+}
+
+/// The syncs of logs, apart from the commits that they make durable; `None` if there were none.
+pub fn syncs(points: &[PointSummary]) -> Option<Block> {
+    let with_syncs = |point: &PointSummary| Some((point.coordinates, point.syncs?));
+    let rows: Vec<(Coordinates, SyncSummary)> = points.iter().filter_map(with_syncs).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let table = TableOf::of("The syncs alone", rows)
+        .text("point", |(point, _)| point.to_string())
+        .count("syncs/s", |(_, syncs)| syncs.per_s)
+        .number("commits each", |(_, syncs)| {
+            format!("{:.1}", syncs.commits_each)
+        })
+        .time("p50", |(_, syncs)| syncs.latency.p50_us)
+        .time("p99", |(_, syncs)| syncs.latency.p99_us)
+        .time("p99.9", |(_, syncs)| syncs.latency.p999_us)
+        .time("max", |(_, syncs)| syncs.latency.max_us);
+    Some(table.block())
 }
 
 /// Shows that the whole volume was measured, not a corner of it: the blocks that each class

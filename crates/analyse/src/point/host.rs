@@ -102,6 +102,7 @@ mod tests {
             ],
             merge: None,
             verified: None,
+            syncs: None,
             visits: Vec::new(),
         }
     }

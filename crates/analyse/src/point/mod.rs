@@ -22,5 +22,6 @@ pub mod sql;
 pub mod stalls;
 pub mod steady;
 pub mod summary;
+pub mod syncs;
 pub mod verified;
 pub mod visits;

@@ -13,6 +13,7 @@ use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
 use super::stalls::{Stalls, response_jumps};
 use super::steady::{Steady, steady};
+use super::syncs::{SyncSummary, syncs};
 use crate::figures::confidence::{
     BoundCheck, BoundVerdict, Confidence, Estimate, level_of, whole_windows,
 };
@@ -61,6 +62,9 @@ pub struct PointSummary {
     /// The visits in which the point was measured; empty if it was measured in one piece.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<VisitFigures>,
+    /// The syncs of logs, apart from the commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<SyncSummary>,
     /// What looking at its blocks found.
     #[serde(skip)]
     pub verified: Option<Verified>,
@@ -418,6 +422,7 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
         witness,
         sql,
         visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),
+        syncs: syncs(record),
         verified: record.verified.clone(),
         is_widened: false,
         findings,

@@ -396,6 +396,7 @@ fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) ->
         sql: None,
         visits: Vec::new(),
         verified: None,
+        syncs: None,
         is_widened: false,
         findings: Vec::new(),
     }

@@ -12,10 +12,11 @@ use super::guard;
 use super::scratch::{self, Made};
 use super::verification::VolumeContents;
 use super::{Engine, Session};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use io_uring::squeue::Flags;
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, opcode};
+use rigel_model::record::Latencies;
 use rigel_model::{Bytes, Error, Fault, LifeCycle, LogKind, MIB, Op, Outcome, SyncMethod, failed};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::collections::VecDeque;
@@ -31,8 +32,9 @@ pub const SEGMENT: u64 = 64 * MIB;
 /// The same of a log that one of several writers has for itself: a segment of `PostgreSQL`.
 const OWN_SEGMENT: u64 = 16 * MIB;
 
-/// Size of one write when a file is filled.
-const PIECE: usize = 1 << 20;
+/// Size of one write when a file is filled: that of a database's page. Larger ones leave larger pieces in the page
+/// cache, and the filesystem looks at the whole of a piece at each sync.
+const PIECE: usize = 8 << 10;
 
 /// The engine of a log's writers.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub struct LogFile {
     clock: Clock,
     /// The logs that no session holds; one that all sessions share is never held.
     free: Mutex<Vec<Arc<Log>>>,
+    /// The times of syncs, of sessions that were closed.
+    syncs: Mutex<Latencies>,
     contents: VolumeContents,
 }
 
@@ -72,6 +76,8 @@ struct LogState {
     /// The last record of the next group: the last that was written when the group before it was durable; `None` if
     /// none waited then.
     next_group: Option<u64>,
+    /// How long syncs took.
+    syncs: Latencies,
     /// The first and the last record of each group whose fdatasync failed, and the error's number.
     failed: VecDeque<(u64, u64, i32)>,
 }
@@ -123,6 +129,7 @@ impl LogFile {
             kind,
             clock: Clock::real(),
             free: Mutex::new(vec![Arc::new(Log::new(directory, kind)?)]),
+            syncs: Mutex::default(),
             contents: VolumeContents::of_new_file(),
         })
     }
@@ -135,6 +142,10 @@ impl LogFile {
             opened.is_some() && (*method != SyncMethod::Uring || LinkedRing::new().is_ok())
         };
         SyncMethod::ALL.into_iter().filter(works).collect()
+    }
+
+    fn syncs(&self) -> MutexGuard<'_, Latencies> {
+        self.syncs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Arc<Log>>> {
@@ -197,11 +208,14 @@ impl Log {
         state.is_syncing = true;
         let last = state.next_group.take().unwrap_or(state.written);
         drop(state);
+        let began = clock::monotonic();
         let result = match self.kind.method {
             SyncMethod::Fsync => self.made.file().sync_all(),
             _ => self.made.file().sync_data(),
         };
+        let took = clock::monotonic().since(began);
         let mut state = self.state();
+        state.syncs.record(took);
         state.settle(last, &result);
         self.synced.notify_all();
         state
@@ -344,7 +358,11 @@ struct Writer<'a> {
 
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
-        self.log.state().writers -= 1;
+        let mut state = self.log.state();
+        state.writers -= 1;
+        let syncs = std::mem::take(&mut state.syncs);
+        drop(state);
+        self.engine.syncs().merge(&syncs);
         if self.engine.kind.is_own {
             self.engine.free().push(Arc::clone(&self.log));
         }
@@ -371,6 +389,11 @@ impl Engine for LogFile {
 
     fn usable(&self) -> u64 {
         SEGMENT
+    }
+
+    fn syncs(&self) -> Option<Latencies> {
+        let syncs = std::mem::take(&mut *self.syncs());
+        (syncs.histogram.count() > 0).then_some(syncs)
     }
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {

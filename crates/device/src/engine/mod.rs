@@ -36,7 +36,7 @@ pub use file_engine::{FileEngine, Open};
 pub use registry::{AUTO, ENGINES, choose, info, names};
 
 use crate::clock::Clock;
-use rigel_model::record::Verified;
+use rigel_model::record::{Latencies, Verified};
 use rigel_model::{Completion, Error, Fault, Nanos, Op, Outcome, ServerSample, Slot};
 
 /// One ring, one file handle, one connection: a session with outstanding operations.
@@ -90,6 +90,11 @@ pub trait Engine: Send + Sync {
 
     /// What looking found since the last call; `None` if nobody looked.
     fn verified(&self) -> Option<Verified> {
+        None
+    }
+
+    /// How long syncs took that were calls of their own, since the last call; `None` if there were none.
+    fn syncs(&self) -> Option<Latencies> {
         None
     }
 

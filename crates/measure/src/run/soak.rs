@@ -238,6 +238,7 @@ fn unmeasured(point: Point, end: End) -> PointRecord {
         samples: Vec::new(),
         merge: None,
         verified: None,
+        syncs: None,
         visits: Vec::new(),
     }
 }

@@ -294,6 +294,7 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
         samples: Vec::new(),
         merge: Some(place.merge.clone()),
         verified: Verified::sum(parts.iter().map(|part| part.record.verified.as_ref())),
+        syncs: Latencies::of_parts(parts.iter().map(|part| part.record.syncs.as_ref())),
         visits: Vec::new(),
     })
 }
@@ -633,6 +634,7 @@ mod tests {
                 samples: vec![crate::Sample::default()],
                 merge: None,
                 verified: None,
+                syncs: None,
                 visits: Vec::new(),
             },
         }

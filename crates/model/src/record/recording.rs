@@ -69,6 +69,12 @@ impl Latencies {
         sum
     }
 
+    /// Those of all parts together; `None` if none has any.
+    pub fn of_parts<'a>(parts: impl Iterator<Item = Option<&'a Latencies>>) -> Option<Self> {
+        let all: Vec<&Latencies> = parts.flatten().collect();
+        (!all.is_empty()).then(|| Self::sum(&all))
+    }
+
     /// Adds one value: outside of the main loop, which counts in dense bins.
     pub fn record(&mut self, value: Nanos) {
         self.histogram.record(value.0);
@@ -296,6 +302,10 @@ pub struct PointRecord {
     /// What looking at its blocks found; `None` if nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+    /// How long the syncs of logs took that were calls of their own, those of the warm-up included; `None` if there
+    /// were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<Latencies>,
     /// The visits that were joined to this record; empty in the record of one visit, and in the
     /// journal.
     #[serde(skip)]

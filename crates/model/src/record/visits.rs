@@ -95,6 +95,7 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
         samples,
         merge: RankMerge::of_visits(visits.iter().filter_map(|visit| visit.merge.as_ref())),
         verified: Verified::sum(visits.iter().map(|visit| visit.verified.as_ref())),
+        syncs: Latencies::of_parts(visits.iter().map(|visit| visit.syncs.as_ref())),
         visits: visits.iter().map(|visit| (*visit).clone()).collect(),
     })
 }
@@ -190,6 +191,7 @@ mod tests {
             samples: vec![sample(3), sample(5)],
             merge: None,
             verified: None,
+            syncs: None,
             visits: Vec::new(),
         }
     }

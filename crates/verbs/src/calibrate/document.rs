@@ -311,7 +311,9 @@ fn log_files(found: &Calibration) -> Option<Section> {
         "log-files",
         "Log writes",
         &lead,
-        vec![table.block()],
+        std::iter::once(table.block())
+            .chain(points::syncs(&found.points))
+            .collect(),
     ))
 }
 

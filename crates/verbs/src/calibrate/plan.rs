@@ -1011,6 +1011,7 @@ mod tests {
             samples: Vec::new(),
             merge: None,
             verified: None,
+            syncs: None,
             visits: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);

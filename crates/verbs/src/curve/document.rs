@@ -230,6 +230,7 @@ pub(super) fn drawn(run: &Run, result: &CurveResult) -> Section {
     draw_last_in_text(&mut blocks);
     blocks.extend(parts::beside([depth]));
     blocks.extend(compared(result));
+    blocks.extend(points::syncs(&result.points));
     if has_shape {
         blocks.extend(knee(&result.shape).into_iter().map(Block::Text));
     }

@@ -463,6 +463,7 @@ mod tests {
             samples: Vec::new(),
             merge: None,
             verified: None,
+            syncs: None,
             visits: Vec::new(),
         }
     }

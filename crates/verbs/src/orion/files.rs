@@ -736,6 +736,7 @@ mod tests {
             samples: Vec::new(),
             merge: None,
             verified: None,
+            syncs: None,
             visits: Vec::new(),
         }
     }

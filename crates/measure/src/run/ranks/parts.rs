@@ -208,6 +208,7 @@ mod tests {
                 .collect(),
             merge: None,
             verified: None,
+            syncs: None,
             visits: Vec::new(),
         }
     }
