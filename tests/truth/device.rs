@@ -128,14 +128,59 @@ struct Shared {
     full: Mutex<Option<Instant>>,
 }
 
+/// A filesystem of this process, unmounted on drop.
+pub(crate) struct Mounted {
+    /// Where it is mounted.
+    pub(crate) at: PathBuf,
+    /// Serves until it is unmounted.
+    _session: fuser::BackgroundSession,
+}
+
+impl Mounted {
+    /// Mounts what `server` serves by this number of threads in a new directory.
+    pub(crate) fn mount<Served: Filesystem + Send + Sync + 'static>(
+        server: Served,
+        at: PathBuf,
+        (threads, option): (usize, MountOption),
+    ) -> io::Result<Self> {
+        if !Path::new("/dev/fuse").exists() {
+            return Err(io::Error::other(
+                "no /dev/fuse: the kernel has no FUSE, or a container hides it",
+            ));
+        }
+        std::fs::create_dir_all(&at)?;
+        let mut config = Config::default();
+        config.mount_options = vec![option, MountOption::FSName("rigel-truth".into())];
+        config.n_threads = Some(threads);
+        let session = fuser::Session::new(server, &at, &config).and_then(fuser::Session::spawn);
+        let session = session.map_err(|error| {
+            io::Error::new(error.kind(), format!("mounting a FUSE filesystem: {error}"))
+        })?;
+        Ok(Self {
+            at,
+            _session: session,
+        })
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // The kernel closes the files of a ring after the ring: until then a plain unmount finds
+        // the device busy.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.at)
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
 /// A mounted device, unmounted on drop.
 pub(crate) struct Device {
     /// Its only file.
     pub(crate) path: PathBuf,
     shared: Arc<Shared>,
-    mount: PathBuf,
-    /// Serves until it is unmounted.
-    _session: fuser::BackgroundSession,
+    _mounted: Mounted,
 }
 
 impl Device {
@@ -146,33 +191,20 @@ impl Device {
             behaviour.together <= behaviour.servers as u64,
             "reads that wait in the queue do not come"
         );
-        if !Path::new("/dev/fuse").exists() {
-            return Err(io::Error::other(
-                "no /dev/fuse: the kernel has no FUSE, or a container hides it",
-            ));
-        }
-        let mount = place.join(format!("device-{}", NUMBER.fetch_add(1, Relaxed)));
-        std::fs::create_dir_all(&mount)?;
+        let at = place.join(format!("device-{}", NUMBER.fetch_add(1, Relaxed)));
         let shared = Arc::new(Shared::default());
         let server = Server {
             bytes,
             behaviour,
             shared: Arc::clone(&shared),
         };
-        let mut config = Config::default();
         // Read-only, otherwise the kernel discards the attributes at every read to get a new access
         // time.
-        config.mount_options = vec![MountOption::RO, MountOption::FSName("rigel-truth".into())];
-        config.n_threads = Some(behaviour.servers);
-        let session = fuser::Session::new(server, &mount, &config).and_then(fuser::Session::spawn);
-        let session = session.map_err(|error| {
-            io::Error::new(error.kind(), format!("mounting a FUSE filesystem: {error}"))
-        })?;
+        let mounted = Mounted::mount(server, at, (behaviour.servers, MountOption::RO))?;
         Ok(Self {
-            path: mount.join(NAME),
+            path: mounted.at.join(NAME),
             shared,
-            mount,
-            _session: session,
+            _mounted: mounted,
         })
     }
 
@@ -210,17 +242,10 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.hang(false);
-        // The kernel closes the files of a ring after the ring: until then a plain unmount finds
-        // the device busy.
-        let _ = Command::new("umount")
-            .arg("--lazy")
-            .arg(&self.mount)
-            .stderr(Stdio::null())
-            .status();
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -3,9 +3,9 @@
 //! Input: a [`Lie`]. Output: a path to read and write with direct I/O, and which of its blocks are wrong now, and how. It
 //! knows nothing of Rigel's code but the content that the file begins with.
 
-use super::device::{FILE, FOR_EVER, NAME, attributes};
+use super::device::{FILE, FOR_EVER, Mounted, NAME, attributes, lock};
 use fuser::{
-    Config, Errno, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
+    Errno, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
     MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyWrite, Request, WriteFlags,
 };
 use rigel_model::WrongBytes;
@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Bytes of the blocks that it is written in.
 pub(crate) const BLOCK: u64 = 8192;
@@ -80,15 +79,12 @@ pub(crate) struct Liar {
     /// Its only file.
     pub(crate) path: PathBuf,
     stored: Arc<Mutex<Stored>>,
-    mount: PathBuf,
-    _session: fuser::BackgroundSession,
+    _mounted: Mounted,
 }
 
 impl Liar {
     /// Mounts a device of `bytes` in a directory of its own in `place`.
     pub(crate) fn mount(place: &Path, bytes: u64, lie: Lie) -> io::Result<Self> {
-        let mount = place.join("liar");
-        std::fs::create_dir_all(&mount)?;
         let mut stored = Stored::default();
         if !matches!(lie, Lie::Flip(_)) {
             stored.bytes = vec![0; usize::try_from(bytes).expect("a small file")];
@@ -101,19 +97,11 @@ impl Liar {
             sectors: Sectors::of_file(IDENTITY),
             stored: Arc::clone(&stored),
         };
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::NoAtime,
-            MountOption::FSName("rigel-truth".into()),
-        ];
-        config.n_threads = Some(2);
-        let session =
-            fuser::Session::new(server, &mount, &config).and_then(fuser::Session::spawn)?;
+        let mounted = Mounted::mount(server, place.join("liar"), (2, MountOption::NoAtime))?;
         Ok(Self {
-            path: mount.join(NAME),
+            path: mounted.at.join(NAME),
             stored,
-            mount,
-            _session: session,
+            _mounted: mounted,
         })
     }
 
@@ -121,20 +109,6 @@ impl Liar {
     pub(crate) fn wrong(&self) -> BTreeMap<u64, WrongBytes> {
         lock(&self.stored).wrong.clone()
     }
-}
-
-impl Drop for Liar {
-    fn drop(&mut self) {
-        let _ = Command::new("umount")
-            .arg("--lazy")
-            .arg(&self.mount)
-            .stderr(Stdio::null())
-            .status();
-    }
-}
-
-fn lock(stored: &Mutex<Stored>) -> MutexGuard<'_, Stored> {
-    stored.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Server {

@@ -4,10 +4,10 @@
 //! file that were written before a sync that succeeded. They are the witness: nothing here looks at a log's own
 //! counts.
 
-use super::device::{FILE, attributes};
+use super::device::{FILE, Mounted, attributes, lock};
 use crate::common::{Missing, Place, test};
 use fuser::{
-    BsdFileFlags, Config, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
+    BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate, ReplyEmpty, ReplyEntry, ReplyStatfs,
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
@@ -16,11 +16,9 @@ use rigel_device::engine::log::LogFile;
 use rigel_model::{Kind, LifeCycle, LogKind, Nanos, Op, Outcome, SyncMethod};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, SystemTime};
 
 /// Bytes of a commit: not a multiple of anything, as etcd's, where the method takes that.
@@ -59,29 +57,18 @@ struct State {
 
 /// A mounted filesystem that counts, unmounted on drop.
 struct Counting {
-    mount: PathBuf,
+    mounted: Mounted,
     state: Arc<Mutex<State>>,
-    _session: fuser::BackgroundSession,
 }
 
 impl Counting {
     fn mount(place: &Path) -> Result<Self, Missing> {
-        let missing = |error: io::Error| Missing(error.to_string());
-        let mount = place.join("counting");
-        std::fs::create_dir_all(&mount).map_err(missing)?;
         let state = Arc::new(Mutex::new(State::default()));
-        let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("rigel-truth".into())];
-        config.n_threads = Some(2);
         let server = Server(Arc::clone(&state));
-        let session = fuser::Session::new(server, &mount, &config)
-            .and_then(fuser::Session::spawn)
-            .map_err(missing)?;
-        Ok(Self {
-            mount,
-            state,
-            _session: session,
-        })
+        let at = place.join("counting");
+        let mounted = Mounted::mount(server, at, (2, MountOption::NoAtime));
+        let mounted = mounted.map_err(|error| Missing(error.to_string()))?;
+        Ok(Self { mounted, state })
     }
 
     /// The sums over all files.
@@ -94,20 +81,6 @@ impl Counting {
         }
         sums
     }
-}
-
-impl Drop for Counting {
-    fn drop(&mut self) {
-        let _ = Command::new("umount")
-            .arg("--lazy")
-            .arg(&self.mount)
-            .stderr(Stdio::null())
-            .status();
-    }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Server(Arc<Mutex<State>>);
@@ -263,7 +236,10 @@ struct Seen {
 
 /// Each writer commits; what counts is durable at that moment.
 fn commit(files: &Counting, kind: LogKind, writers: u64, failing: u64) -> Seen {
-    let (log, record) = (LogFile::new(&files.mount, kind).unwrap(), record_of(kind));
+    let (log, record) = (
+        LogFile::new(&files.mounted.at, kind).unwrap(),
+        record_of(kind),
+    );
     let ready = Barrier::new(usize::try_from(writers).unwrap() + 1);
     let (done, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     let before = Mutex::new(Done::default());
