@@ -44,6 +44,7 @@ mod sql_args;
 mod sql_script;
 mod stop;
 mod target;
+mod version;
 mod watch;
 
 use clap::error::ErrorKind;
@@ -70,7 +71,7 @@ use std::path::Path;
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
                   --need of fit, --fail-if-slower of compare and duet, an expectation of expect; or \
                   check has a warning; 4 undecided, by --max-latency, --need, expect or duet; 5 expect did not \
-                  measure it."
+                  measure it.\nrigel --version --verbose names the commit, the target and the engines."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -187,6 +188,9 @@ fn run(arguments: Vec<OsString>) -> u8 {
         orion::run(&arguments[2..])
     } else if arguments.iter().skip(1).eq(["help", "orion"]) {
         orion::run(&["-help".into()])
+    } else if version::is_asked(&arguments) {
+        output::result(&version::about());
+        Ok(0)
     } else {
         other_verb(arguments)
     };

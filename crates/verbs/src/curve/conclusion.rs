@@ -3,7 +3,9 @@
 use super::result::{CurveResult, LogCurve, Naming};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
-use rigel_analyse::figures::quantity::{bound_in_words, capital, count, counted, percent, time};
+use rigel_analyse::figures::quantity::{
+    bound_in_words, capital, count, counted, multiple, percent, time,
+};
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::PointSummary;
 use rigel_analyse::search::at_load::AtLoad;
@@ -69,12 +71,14 @@ fn logs(all: &[LogCurve]) -> String {
             let differs = times.interval.is_some_and(|limits| {
                 limits.low > 1.0 || limits.high.is_some_and(|high| high < 1.0)
             });
-            let _ = match (differs, times.value >= 1.0) {
-                (false, _) => write!(text, ", as far as was measured as many by {writers}"),
-                (true, true) => write!(text, ", {:.1} times as many by {writers}", times.value),
-                (true, false) => {
-                    write!(text, ", {:.1} times fewer by {writers}", 1.0 / times.value)
-                }
+            let _ = if differs {
+                write!(
+                    text,
+                    ", {} times as many by {writers}",
+                    multiple(times.value)
+                )
+            } else {
+                write!(text, ", as far as was measured as many by {writers}")
             };
         }
         text.push('.');

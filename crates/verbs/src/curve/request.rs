@@ -64,7 +64,7 @@ impl BackgroundKind {
         }
     }
 
-    /// `large reads of`.
+    /// What it does, in words.
     const fn words(self) -> &'static str {
         match self {
             Self::Large => "large reads",
