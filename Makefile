@@ -24,7 +24,11 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin:$(POST
 CARGO := cargo
 HOST := x86_64-unknown-linux-gnu
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+# What `rigel --version --verbose` says it was built from.
+COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 PROGRAM := target/release/rigel
+# No file names of the machine that builds are in what is given to others.
+REMAP = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/rigel
 DIST = dist/rigel-$(VERSION)-x86_64-linux
 
 # Where results land, nothing may be left out for want of a tool or a right: what would skip, fails.
@@ -37,14 +41,14 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi bench bench-searches bench-sql bench-commits \
-	coverage pictures dist install clean
+	coverage pictures dist packages install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 build: ## Build the program: target/release/rigel
 	@scripts/setup.sh build
-	$(CARGO) build --release --locked
+	RIGEL_COMMIT=$(COMMIT) $(CARGO) build --release --locked
 
 demo: ## Build, then find out what the current disk can do, and what a database gets out of it: four minutes
 	@echo 'demo: builds the program first: 3 minutes, if it is not there yet' >&2
@@ -98,7 +102,7 @@ bench-sql: ## Beside pgbench, a loop in the server, raw reads and psql: docs/per
 	$(CARGO) bench --locked --bench sql -- $(PARTS) $(ARGS)
 
 bench-commits: build ## Commits of private PostgreSQL and MariaDB beside rigel's: ARGS='ROUNDS SECONDS DELAY_US'
-	@scripts/setup.sh server
+	@scripts/setup.sh test
 	scripts/bench-commits.sh $(PROGRAM) $(FOLDER) $(ARGS)
 
 coverage: ## How often intervals hold the truth, on models of devices: PARTS='open stalls' ARGS='--runs 50'
@@ -111,7 +115,7 @@ pictures: build ## Make the pictures of the documents again, on models of device
 
 dist: ## Build dist/: one static file that runs on any x86-64 Linux
 	@scripts/setup.sh build
-	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --locked --target $(HOST)
+	RIGEL_COMMIT=$(COMMIT) RUSTFLAGS='-C target-feature=+crt-static $(REMAP)' $(CARGO) build --release --locked --target $(HOST)
 	@install -D -m 755 target/$(HOST)/release/rigel $(DIST)
 	@if readelf --program-headers --wide $(DIST) | grep -q INTERP; then \
 		echo "$(DIST) needs a dynamic loader: it is not static" >&2; exit 1; fi
@@ -119,6 +123,12 @@ dist: ## Build dist/: one static file that runs on any x86-64 Linux
 	@cd dist && sha256sum $(notdir $(DIST)) > $(notdir $(DIST)).sha256
 	@echo "not signed: RELEASE-CHECKLIST.md says how"
 	@echo "$(DIST): static, $$(stat -c %s $(DIST) | numfmt --to=iec-i --suffix=B --format=%.2f)"
+
+packages: dist ## Tarball, .deb, .rpm and OCI image of dist/'s program, with licences and SBOM: dist/packages/
+	@scripts/setup.sh packages
+	@rm -rf dist/packages
+	scripts/package.sh $(DIST) $(HOST) dist/packages
+	@[ "$$(id -u)" != 0 ] || scripts/check-packages.sh dist/packages
 
 install: build ## Install to PREFIX (/usr/local): rigel, its name orion, manual pages, completions
 	@rm -rf target/share && mkdir -p target/share/man/man1 target/share/bash-completion/completions \

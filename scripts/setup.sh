@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
 #
-#   scripts/setup.sh build|test|bench|server|mpi
+#   scripts/setup.sh build|test|bench|server|mpi|packages
 #
 # Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. It says what it would install, and asks
 # at a terminal; CI=true agrees to everything. Elsewhere it names what is missing.
@@ -42,6 +42,9 @@ mpiexec.hydra mpich         test mpi
 mpicc         libmpich-dev  mpi
 ip            iproute2      test mpi
 taskset       util-linux    bench
+jq            jq            packages
+rpmbuild      rpm           packages
+dpkg-deb      dpkg          packages
 '
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -194,8 +197,8 @@ install_rust_tools() {
 
 target=${1:-}
 case $target in
-    build | test | bench | server | mpi) ;;
-    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi" ;;
+    build | test | bench | server | mpi | packages) ;;
+    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi|packages" ;;
 esac
 
 packages=()
