@@ -1,9 +1,10 @@
 //! `rigel watch` of servers of the oldest and the newest installed version: what it counts, what it
 //! says it cannot see, and how it names a server.
 
-use super::common::{Place, test, wait};
-use super::{begun, client, count, ends, number, postgres_15, postgres_18, program, serve};
+use super::common::{Place, test, wait_until};
+use super::{begun, client, count, ends, number, postgres_15, postgres_18, program, serve, signal};
 use serde_json::Value;
+use std::path::Path;
 
 /// Blocks that the server read since it was made, whoever read them.
 const READ: &str = "SELECT sum(blks_read) FROM pg_stat_database";
@@ -12,6 +13,22 @@ const READ: &str = "SELECT sum(blks_read) FROM pg_stat_database";
 fn report(place: &Place, run: &str) -> Value {
     let output = program(place, &format!("report {run} --json")).output();
     serde_json::from_slice(&output.unwrap().stdout).expect("one document on stdout")
+}
+
+/// True if the counters of an interval show blocks that were read. Where the machine stands still, a server does not
+/// answer in time, and intervals have no counters.
+fn has_reads(run: &Path) -> bool {
+    let text = std::fs::read_to_string(run.join("journal.jsonl")).unwrap_or_default();
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    lines.into_iter().any(|line: Value| {
+        let read = |at: usize| {
+            let counters = &line["watched"]["databases"][0]["counters"][at];
+            counters["pg_stat_database.blks_read"].as_u64()
+        };
+        read(0) < read(1)
+    })
 }
 
 /// True if the report has a finding of this name.
@@ -37,13 +54,14 @@ fn what_a_user_may_not_see_is_said_and_the_counters_remain() {
                 {
                     let before = number(&mut owner, READ);
                     let line =
-                        format!("watch {user} --every 1s --for 3s --no-progress --out {run}");
+                        format!("watch {user} --every 1s --for 1h --no-progress --out {run}");
                     let mut child = begun(&place, &line);
                     // Eight times the buffer cache: each visit reads the table again.
-                    while child.try_wait().unwrap().is_none() {
-                        wait(50);
+                    wait_until("an interval has reads", || {
                         number(&mut owner, "SELECT count(*) FROM rigel.blocks_1");
-                    }
+                        has_reads(&place.0.join(run))
+                    });
+                    signal(&child, "INT");
                     assert!(child.wait().unwrap().success(), "{line}");
                     // A session publishes its counters at the latest when it ends.
                     owner = client(url);

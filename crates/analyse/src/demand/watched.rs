@@ -513,7 +513,7 @@ mod tests {
                 traced: None,
             }],
             databases: vec![DatabaseInterval {
-                log: None,
+                log: gap.is_empty().then_some(LogKind::REUSED),
                 name: "postgres://a@b/c".into(),
                 measured: Nanos::from_secs(5),
                 counters: gap.is_empty().then(|| [blocks(0), blocks(reads)]),
@@ -528,6 +528,18 @@ mod tests {
         let mut reader = WatchReader::default();
         intervals.iter().for_each(|interval| reader.add(interval));
         reader.result(&WatchRequest::default())
+    }
+
+    #[test]
+    fn how_a_database_writes_its_log_is_known_also_after_a_gap() {
+        let found = found(&[
+            interval(1, 10, ""),
+            interval(2, 0, "the connection was lost"),
+        ]);
+        let [disk, database] = &found.sources[..] else {
+            panic!("{:?}", found.sources)
+        };
+        assert_eq!((disk.log, database.log), (None, Some(LogKind::REUSED)));
     }
 
     #[test]

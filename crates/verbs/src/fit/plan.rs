@@ -362,6 +362,7 @@ mod tests {
     use crate::examples::fit as request;
     use BoundVerdict::{Broken, Kept, Undecided};
     use rigel_analyse::BoundVerdict;
+    use rigel_model::LogKind;
     use rigel_model::examples::stream;
 
     fn asked() -> FitRequest {
@@ -525,6 +526,15 @@ mod tests {
         assert_eq!((in_flight(reads), in_flight(log)), (256, 1));
         assert!(log.mix.durable && log.mix.writes == Ratio::ONE && asked.writes());
         assert_eq!(reads.mix, Mix::READS);
+        assert_eq!((reads.log, log.log), (None, None));
+        asked.log = Some(LogKind::REUSED);
+        let own = asked.next(1 << 30, 7, &[]).unwrap();
+        let logs: Vec<_> = own.streams.iter().map(|one| one.log).collect();
+        assert_eq!(
+            logs,
+            [None, asked.log],
+            "the log alone has a file of its own"
+        );
         asked.writes = false;
         assert!(!asked.writes());
         assert_eq!(asked.next(1 << 30, 7, &[]).unwrap().streams.len(), 1);

@@ -293,6 +293,19 @@ mod tests {
     use rigel_model::examples::stream;
 
     #[test]
+    fn a_log_with_a_file_of_its_own_has_the_bytes_of_the_demand_unless_they_bypass_the_cache() {
+        let mut asked = request(vec![stream(DemandKind::LogWrites, 5.0, Some(9144.4))]);
+        asked.writes = true;
+        let mut length = |log: Option<LogKind>| {
+            asked.log = log;
+            asked.offered()[0].length
+        };
+        assert_eq!(length(None), 12_288, "blocks of the volume");
+        assert_eq!(length(Some(LogKind::GROW)), 9145);
+        assert_eq!(length(Some(LogKind::ORACLE)), 12_288);
+    }
+
+    #[test]
     fn sizes_are_whole_blocks_and_the_log_has_one_writer() {
         let mut asked = request(vec![
             stream(DemandKind::RandomReads, 100.0, None),
