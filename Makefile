@@ -23,6 +23,7 @@ POSTGRES := $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin:$(POSTGRES)
 CARGO := cargo
 HOST := x86_64-unknown-linux-gnu
+OLDEST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # What `rigel --version --verbose` says it was built from.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -40,7 +41,7 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi bench bench-searches bench-sql bench-commits \
+.PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi oldest bench bench-searches bench-sql bench-commits \
 	coverage pictures dist packages install clean
 
 help: ## List the targets
@@ -88,6 +89,11 @@ mpi: ## Build with a site's library of MPI, and try it on this machine: target/m
 	$(CARGO) test --locked --features mpi --target-dir target/mpi --lib ranks::library
 	$(CARGO) test --locked --features mpi --target-dir target/mpi --test machine three_hosts_under_mpiexec
 	$(CARGO) build --locked --release --features mpi --target-dir target/mpi
+
+oldest: ## Compile everything with exactly the oldest Rust that is promised, which rustup brings
+	@scripts/setup.sh build
+	rustup toolchain install $(OLDEST) --profile minimal --no-self-update
+	CARGO_TARGET_DIR=target/oldest $(CARGO) +$(OLDEST) check --locked --workspace --all-targets
 
 bench: ## Side by side with fio: docs/performance.md
 	@scripts/setup.sh bench

@@ -264,27 +264,27 @@ fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: Co
 fn running(point: &PointNow) -> String {
     let (loads, slowest) = (point.loads(), point.slowest());
     let seconds = |nanos: Nanos| format!("{:.1} s", nanos.as_secs_f64());
-    let stands = match (point.measuring_since, point.most()) {
-        (None, _) => format!("warming up for {}", seconds(point.elapsed)),
-        _ if let Some((done, ops)) = point.work() => {
+    let stands = match (point.measuring_since, point.work(), point.most()) {
+        (None, ..) => format!("warming up for {}", seconds(point.elapsed)),
+        (_, Some((done, ops)), _) => {
             format!(
                 "{done} of {ops} operations done in {}",
                 seconds(point.measured())
             )
         }
-        (_, Some(most)) if point.precision().is_some() => {
+        (_, None, Some(most)) if point.precision().is_some() => {
             format!(
                 "measured {} of {} at most",
                 seconds(point.measured()),
                 seconds(most)
             )
         }
-        (_, Some(most)) => format!(
+        (_, None, Some(most)) => format!(
             "measured {} of {}",
             seconds(point.measured()),
             seconds(most)
         ),
-        (_, None) => format!("measured {}", seconds(point.measured())),
+        (_, None, None) => format!("measured {}", seconds(point.measured())),
     };
     let beside = point.beside.iter().fold(String::new(), |text, class| {
         format!("{text}, and also {class}")
