@@ -53,7 +53,9 @@ fn ended(child: Child) -> Output {
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    // A process that waits in the kernel for a disk that stands still is left behind, and that is said.
+    let is_left = said.contains("left behind, as the kernel does not end it");
+    assert_eq!(output.status.code(), Some(i32::from(is_left)), "{said}");
     output
 }
 
