@@ -666,7 +666,6 @@ mod tests {
         let of = |block_bytes: Option<u32>, reads: &DemandStream| {
             let demand = Demand {
                 block_bytes,
-                log: None,
                 ..examples::demand(vec![reads.clone()])
             };
             against(&demand, &examples::calibration()).unwrap()

@@ -5,7 +5,7 @@ use super::result::{CurveResult, LogCurve};
 use rigel_analyse::{AtLoad, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{LogKind, Ratio, Step};
+use rigel_model::{Coordinates, Ratio, Step};
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Mark, Section, Shape};
@@ -273,25 +273,20 @@ fn of_log<'a>(result: &'a CurveResult, log: &LogCurve, name: &'a str) -> (Group<
 /// Commits by number of writers, of each of several logs.
 fn compared(result: &CurveResult) -> Option<Block> {
     let first = result.logs.first()?;
-    let writers: Vec<u32> = depths_of(first.points(&result.points));
-    let at = |log: LogKind, writers: u32| {
-        let mut points = result.points.iter();
-        let is_at = |point: &&PointSummary| {
-            point.coordinates.log() == Some(log) && point.coordinates.depth() == Some(writers)
-        };
-        points.find(is_at)?.classes.first()
-    };
+    let writers = depths(first.points(&result.points).map(|point| point.coordinates));
     let mut table = TableOf::of("Commits by number of writers", writers)
         .number("writers", |writers| parts::count(f64::from(*writers)));
     for one in &result.logs {
-        let log = one.log;
+        let at = |writers: u32| {
+            let mut points = one.points(&result.points);
+            let point = points.find(|point| point.coordinates.depth() == Some(writers));
+            point?.classes.first()
+        };
         table = table
-            .number(&format!("{log}: commits/s"), move |writers| {
-                parts::known(at(log, *writers).map(|class| class.iops), parts::count)
+            .number(&format!("{}: commits/s", one.log), |writers| {
+                parts::known(at(*writers).map(|class| class.iops), parts::count)
             })
-            .time("p99", move |writers| {
-                at(log, *writers)?.time(LatencyFigure::P99)
-            });
+            .time("p99", |writers| at(*writers)?.time(LatencyFigure::P99));
     }
     Some(table.block())
 }
@@ -377,7 +372,7 @@ fn highest_loads(result: &CurveResult) -> Vec<String> {
 /// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered
 /// rates: about 50 %, 90 % and 100 % of the highest rate that was met.
 pub(super) fn chosen<'a>(result: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
-    let depths: Vec<u32> = depths(records);
+    let depths = depths(records.iter().map(|record| record.coordinates));
     let mut wanted: Vec<&PointRecord> = Vec::new();
     if let Some(kept) = result.sustained.kept_rate {
         for share in [0.5, 0.9, 1.0] {
@@ -419,19 +414,9 @@ pub(super) fn chosen<'a>(result: &CurveResult, records: &'a [PointRecord]) -> Ve
     chosen
 }
 
-fn depths(records: &[PointRecord]) -> Vec<u32> {
-    let mut depths: Vec<u32> = records
-        .iter()
-        .filter_map(|record| record.coordinates.depth())
-        .collect();
-    depths.sort_unstable();
-    depths
-}
-
-fn depths_of<'a>(points: impl Iterator<Item = &'a PointSummary>) -> Vec<u32> {
-    let mut depths: Vec<u32> = points
-        .filter_map(|point| point.coordinates.depth())
-        .collect();
+/// The depths of closed loops, ascending.
+fn depths(all: impl Iterator<Item = Coordinates>) -> Vec<u32> {
+    let mut depths: Vec<u32> = all.filter_map(Coordinates::depth).collect();
     depths.sort_unstable();
     depths
 }

@@ -171,8 +171,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     let points = points;
     let logs = logs(&points, precision);
     let first = logs.first().map(|first| first.log);
-    let is_first = |point: &&PointSummary| point.coordinates.log() == first;
-    let own: Vec<PointSummary> = points.iter().filter(is_first).cloned().collect();
+    let own = of_log(&points, first);
     let (shape, maximum) = closed_loop(&own, precision);
     let sustained = sustained(&own).at_most(maximum, &shape);
     CurveResult {
@@ -215,6 +214,12 @@ fn closed_loop(points: &[PointSummary], precision: Ratio) -> (CurveShape, Option
     (shape, maximum)
 }
 
+/// The points of a log; all if none are compared.
+fn of_log(points: &[PointSummary], log: Option<LogKind>) -> Vec<PointSummary> {
+    let is_own = |point: &&PointSummary| point.coordinates.log() == log;
+    points.iter().filter(is_own).cloned().collect()
+}
+
 /// The curve of each log, in the order in which they were named, if several are compared.
 fn logs(points: &[PointSummary], precision: Ratio) -> Vec<LogCurve> {
     let mut kinds: Vec<LogKind> = Vec::new();
@@ -225,8 +230,7 @@ fn logs(points: &[PointSummary], precision: Ratio) -> Vec<LogCurve> {
     }
     let mut logs: Vec<LogCurve> = Vec::new();
     for log in kinds {
-        let is_own = |point: &&PointSummary| point.coordinates.log() == Some(log);
-        let own: Vec<PointSummary> = points.iter().filter(is_own).cloned().collect();
+        let own = of_log(points, Some(log));
         let (shape, maximum) = closed_loop(&own, precision);
         let fewest = own.iter().min_by_key(|point| point.coordinates.depth());
         let fewest = fewest.and_then(|point| AtLoad::of(point, point.classes.first()?));
