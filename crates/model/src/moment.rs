@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A moment with a resolution of one second. It is compared in UTC and shown in local time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Moment {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -21,10 +21,12 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A moment in UTC, from seconds since 1970-01-01T00:00:00Z; `None` outside the calendar.
+    /// A moment in UTC, from seconds since 1970-01-01T00:00:00Z; `None` outside the calendar, whose years have four
+    /// digits.
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
-        Timestamp::from_second(seconds).ok()?;
-        Some(Self { seconds, offset: 0 })
+        let moment = Timestamp::from_second(seconds).ok()?;
+        let utc = moment.to_zoned(TimeZone::UTC);
+        (utc.year() > 0).then_some(Self { seconds, offset: 0 })
     }
 
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -176,6 +178,9 @@ impl FromStr for Moment {
             .map(|at| at + 10);
         let (civil, offset) = split.map_or((text, ""), |at| text.split_at(at));
         let civil: DateTime = civil.trim_end().parse().map_err(|_| wrong())?;
+        if civil.year() < 1 {
+            return Err(wrong());
+        }
         let offset = match offset {
             "" | "Z" | "z" => Offset::UTC,
             offset => {
@@ -250,6 +255,9 @@ mod tests {
             "2016-13-01T00:00",
             "2016-04-23T10:17+2:00x",
             "10:17",
+            // It would be printed with four characters less.
+            "-000001-11-11",
+            "0000-01-01T00:00",
         ] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }
