@@ -18,8 +18,11 @@ use rigel_device::engine::scratch::Scratch;
 use rigel_measure::preflight::{self, Preflight, trustworthy};
 use rigel_model::{BlockDevice, Bytes, Error, Layout, MIB, VolumeMember, usage};
 use rigel_report::columns::pairs;
+use rigel_report::data;
 use rigel_report::document::{Document, Extent};
 use rigel_report::{parts, text};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -107,7 +110,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         look.findings.extend(preflight::writing(&members));
     }
     if args.json {
-        output::json(&format!("{}\n", render_json(&look)));
+        output::json(&json(&look));
     } else {
         let extent = if args.verbose {
             Extent::Full
@@ -124,22 +127,27 @@ pub fn exit_status(look: &Preflight) -> u8 {
     if trustworthy(&look.findings) { 0 } else { 3 }
 }
 
-/// The JSON output: all facts, with the verdict and the load of the devices first.
-///
-/// # Panics
-/// Never: everything in a look can be represented in JSON.
-pub fn render_json(look: &Preflight) -> String {
-    #[derive(serde::Serialize)]
-    struct Report<'a> {
-        trustworthy: bool,
-        verdict: &'static str,
-        trust: RunTrust,
-        device_load: BTreeMap<String, DeviceLoad>,
-        host_load: HostLoad,
-        #[serde(flatten)]
-        look: &'a Preflight,
-    }
-    let report = Report {
+/// The JSON report: all facts, with the verdict and the load of the devices first. Fields are only added, never renamed
+/// or removed.
+#[derive(Serialize, JsonSchema)]
+struct CheckReport<'a> {
+    trustworthy: bool,
+    verdict: &'static str,
+    trust: RunTrust,
+    device_load: BTreeMap<String, DeviceLoad>,
+    host_load: HostLoad,
+    #[serde(flatten)]
+    look: &'a Preflight,
+}
+
+/// The JSON Schema of [`json`].
+pub fn schema() -> Schema {
+    data::schema_of::<CheckReport>()
+}
+
+/// The report as one JSON document.
+pub fn json(look: &Preflight) -> String {
+    data::document(&CheckReport {
         trustworthy: trustworthy(&look.findings),
         verdict: verdict(&trust(look)),
         trust: trust(look),
@@ -148,8 +156,7 @@ pub fn render_json(look: &Preflight) -> String {
             .collect(),
         host_load: host_load(&look.before, &look.after),
         look,
-    };
-    serde_json::to_string_pretty(&report).expect("plain data with names for keys")
+    })
 }
 
 /// The report: whether a run would be trustworthy and what the load is now, then target, host and
@@ -508,7 +515,7 @@ mod tests {
     #[test]
     fn the_json_holds_the_look_and_its_verdict() {
         let look = look();
-        let json: serde_json::Value = serde_json::from_str(&render_json(&look)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json(&look)).unwrap();
         assert_eq!(json["trustworthy"], false);
         assert_eq!(json["device_load"]["nvme0n1"]["iops"], 40.0);
         assert_eq!(json["findings"][0]["name"], "holes");

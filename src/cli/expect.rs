@@ -7,6 +7,7 @@ use super::measuring::{self, MeasuringArgs};
 use super::{output, page, ranks};
 use clap::Args;
 use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Provisioned, Ratio, usage};
+use rigel_report::data;
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{ExpectRequest, Profile};
 use std::ffi::{OsStr, OsString};
@@ -129,8 +130,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
 fn list(is_json: bool) {
     let known = Profile::known();
     if is_json {
-        let document = serde_json::to_string_pretty(&known);
-        output::json(&(document.expect("names and figures") + "\n"));
+        output::json(&data::document(&known));
         return;
     }
     let shown = known.iter().map(|profile| {

@@ -38,6 +38,7 @@ pub mod ranges;
 pub mod ranks;
 mod report;
 mod results;
+mod schema;
 mod soak;
 mod sql;
 mod sql_args;
@@ -71,7 +72,8 @@ use std::path::Path;
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
                   --need of fit, --fail-if-slower of compare and duet, an expectation of expect; or \
                   check has a warning; 4 undecided, by --max-latency, --need, expect or duet; 5 expect did not \
-                  measure it.\nrigel --version --verbose names the commit, the target and the engines."
+                  measure it.\nrigel --version --verbose names the commit, the target and the engines; \
+                  rigel schema VERB prints the JSON Schema of its --json."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -94,6 +96,8 @@ enum CliVerb {
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
     Compare(compare::CompareArgs),
+    #[command(hide = true)]
+    Schema(schema::SchemaArgs),
     #[command(hide = true)]
     Man(pages::ManArgs),
     #[command(hide = true)]
@@ -164,7 +168,7 @@ fn is_watch(arguments: &[OsString]) -> bool {
 /// target is a model or a server has a directory for its results. Ranks are not attended: their
 /// launcher watches the process that it started.
 fn touches_storage(arguments: &[OsString]) -> bool {
-    const OTHERS: [&str; 3] = ["completions", "help", "man"];
+    const OTHERS: [&str; 4] = ["completions", "help", "man", "schema"];
     let is_rank = ["PMI_FD", "PMI_PORT", "PMI_RANK", "PMIX_RANK"]
         .iter()
         .any(|name| std::env::var_os(name).is_some());
@@ -240,6 +244,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             CliVerb::Report(args) => report::run(&args),
             CliVerb::Advise(args) => advise::run(&args),
             CliVerb::Compare(args) => compare::run(&args),
+            CliVerb::Schema(args) => schema::run(&args),
             CliVerb::Man(args) => pages::man(&args, &command()),
             CliVerb::Completions(args) => {
                 pages::completions(&args, command());

@@ -7,6 +7,7 @@ pub(crate) mod fake_root;
 mod golden;
 pub(crate) mod launched;
 pub(crate) mod pmi;
+pub(crate) mod schema;
 mod screen;
 
 use rigel_analyse::Subject;

@@ -32,6 +32,7 @@ mod ranks;
 mod ranks_fit;
 mod ranks_live;
 mod ranks_soak;
+mod schema;
 mod search;
 mod soak_table;
 mod tidy;

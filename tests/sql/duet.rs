@@ -73,6 +73,7 @@ fn values_of_a_servers_setting_are_compared_and_resumed() {
             assert_eq!(run.points[..before.points.len()], before.points);
             let report = program(&place, "report run --json").output().unwrap();
             let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+            crate::common::schema::fits("duet", &report);
             let arms = report["duet"]["arms"].as_array().unwrap();
             let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
             assert_eq!(names, ["io_method=sync", "io_method=worker"]);

@@ -1,6 +1,7 @@
 //! `rigel layers` on the installed servers: every layer is measured on the same blocks, and nothing
 //! is left.
 
+use crate::common::schema;
 use crate::common::{Missing, Place, entries, in_time, rigel, test, text, wait_until};
 use crate::{begun, ends, journal_lines, signal};
 use rigel_model::record::journal::Run;
@@ -33,6 +34,7 @@ fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers:
         assert!(output.status.success(), "{said}");
         assert_eq!(entries(&place.0), [place.0.join("run")], "{said}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        schema::fits("layers", &report);
         let points = report["points"].as_array().unwrap();
         let all = points
             .iter()

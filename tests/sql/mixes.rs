@@ -255,6 +255,7 @@ fn a_statement_that_the_server_ends_is_a_failed_operation() {
                 .output()
                 .unwrap();
             let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+            crate::common::schema::fits("sql", &document);
             let failed = &document["points"][0]["classes"][0]["failed"];
             assert!(
                 failed.to_string().contains("57014") && failed.to_string().contains('5'),

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub const MARGIN: f64 = 0.05;
 
 /// The lowest load from which on throughput no longer rises by more than [`MARGIN`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ReportedKnee {
     /// The load, in the source's words: `16 sessions`.
     pub label: String,

@@ -25,7 +25,7 @@ use std::path::Path;
 pub const WATCH: Nanos = Nanos::from_secs(1);
 
 /// Result of the preflight check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Preflight {
     /// The machine.
     pub host: Host,

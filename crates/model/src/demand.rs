@@ -8,7 +8,19 @@ use super::{DemandAt, LogKind, Moment, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// The kinds of I/O of a database, each with its own size, concurrency and need for speed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum DemandKind {
     /// Reads of one block each.
@@ -70,7 +82,7 @@ impl DemandKind {
 }
 
 /// The share of operations whose latency lies between two bounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyShare {
     /// Label of the bucket as the source prints it: `<512us`.
     pub label: String,
@@ -91,7 +103,7 @@ impl LatencyShare {
 }
 
 /// One kind of I/O in an interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DemandStream {
     /// The kind of I/O.
     pub kind: DemandKind,
@@ -114,7 +126,7 @@ pub struct DemandStream {
 }
 
 /// I/O of one interval that is not part of the demand: backups, archiving, control files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LeftOut {
     /// Read, in 2^20 bytes per second.
     pub read_mib_per_s: f64,
@@ -123,7 +135,7 @@ pub struct LeftOut {
 }
 
 /// The operations of sessions that Rigel ran on a database, which made the I/O of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DemandOperations {
     /// Operations per second.
     pub per_s: f64,
@@ -138,7 +150,7 @@ pub struct DemandOperations {
 }
 
 /// What a database asked for in one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DemandInterval {
     /// The file or snapshots that it was read from.
     pub label: String,
@@ -171,7 +183,7 @@ impl DemandInterval {
 }
 
 /// What a database asks of its storage over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Demand {
     /// What was read: `AWR`, `Statspack`, `AWR-Miner`.
     pub source: String,

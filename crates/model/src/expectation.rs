@@ -57,7 +57,7 @@ impl ExpectedLoad {
 }
 
 /// A condition that storage is expected to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Expectation {
     /// What it is about.

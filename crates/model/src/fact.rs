@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The machine a run was made on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Host {
     /// Node name.
     #[serde(deserialize_with = "read_in_line")]
@@ -34,7 +34,7 @@ pub struct Host {
 }
 
 /// Limits of the process and of the system.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LimitFacts {
     /// Asynchronous I/Os the system allows, all processes together (`fs.aio-max-nr`).
     pub aio_max: u64,
@@ -51,7 +51,7 @@ pub struct LimitFacts {
 }
 
 /// Facts about a target.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TargetFacts {
     /// The target as the user named it.
     pub name: String,
@@ -66,7 +66,7 @@ pub struct TargetFacts {
 }
 
 /// One file or device of a volume.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VolumeMember {
     /// Path as the user named it.
     pub path: PathBuf,
@@ -146,7 +146,7 @@ impl TargetFacts {
 }
 
 /// A regular file or a block device; nothing else can be measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
     /// A regular file.
@@ -156,7 +156,9 @@ pub enum FileKind {
 }
 
 /// How the bytes of a file are backed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Extents {
     /// Extents the filesystem keeps for the file.
     pub count: u64,
@@ -169,7 +171,7 @@ pub struct Extents {
 }
 
 /// A block device and the settings of its queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockDevice {
     /// The kernel's name, such as `nvme0n1`; a partition's whole disk.
     #[serde(deserialize_with = "read_device_name")]
@@ -203,7 +205,7 @@ pub struct BlockDevice {
 }
 
 /// Counters of the host at one moment. Only differences are meaningful.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sample {
     /// Nanoseconds since the point began.
     pub at: Nanos,
@@ -226,7 +228,9 @@ pub struct Sample {
 }
 
 /// The threads of this process at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct OwnThreads {
     /// Number of threads.
     pub count: u32,
@@ -236,7 +240,9 @@ pub struct OwnThreads {
 }
 
 /// Counters of a block device since boot (`/sys/block/*/stat`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Counters {
     /// Reads completed.
     pub reads: u64,

@@ -7,7 +7,9 @@ use super::trust_cause::{TrustCause, Weight};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; the figures stand.
@@ -19,7 +21,7 @@ pub enum Severity {
 }
 
 /// A sentence with its evidence and its hint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
@@ -87,7 +89,7 @@ impl Finding {
 }
 
 /// A finding in JSON: its members and its cause.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct FindingWithCause<'a> {
     #[serde(flatten)]
     finding: &'a Finding,

@@ -21,7 +21,7 @@ pub enum Measure {
 }
 
 /// An objective that a round keeps or misses. A round that could not be measured keeps none.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Objective(pub Measure);
 

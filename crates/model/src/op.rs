@@ -87,7 +87,19 @@ pub enum Cause {
 }
 
 /// How the bytes of a block differ from those that were written, the worst last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum WrongBytes {
     /// What an earlier write had left there: a later one that was acknowledged is lost.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How a statement reads rows of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TablePlan {
     /// Each row by the index: random reads of single blocks.
@@ -13,7 +13,7 @@ pub enum TablePlan {
 }
 
 /// One execution of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanTime {
     /// Number of the round, from 1.
     pub round: u32,
@@ -30,7 +30,7 @@ pub struct PlanTime {
 }
 
 /// What the planner estimates for a number of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanCosts {
     /// Number of rows that the statement selects.
     pub rows: u64,

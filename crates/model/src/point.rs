@@ -4,7 +4,19 @@ use super::{Bytes, Kind, LogKind, Nanos, Objective, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(tag = "step", rename_all = "lowercase")]
 pub enum Coordinates {
     /// A cell of a matrix of small and large loads.
@@ -176,7 +188,19 @@ pub enum Coordinates {
 }
 
 /// The ranks of a run that measure a point; the others wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ActiveRanks {
     /// All.
@@ -536,7 +560,19 @@ impl Coordinates {
 }
 
 /// A layer on the way from raw storage to a row, by which blocks are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
     /// Raw I/O, all outstanding at once from one thread.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What is provisioned. One of the two is known at least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Provisioned {
     /// Operations per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -137,7 +137,7 @@ impl PrivateServer {
 
 /// The tables that `load` creates: `schemas` tables with `scale` rows each, where each row fills a
 /// block; and as many tables without an index, to be scanned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tables {
     /// Number of tables that are read by key.
     pub schemas: u32,
@@ -172,7 +172,7 @@ impl Tables {
 
 /// The work of a session's operations: the SLOB method. Fractions are exact, because operations are
 /// dealt, not drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SqlWork {
     /// The tables.
     pub tables: Tables,
@@ -388,7 +388,9 @@ impl fmt::Display for SqlWork {
 }
 
 /// How much of a row an update changes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Redo {
     /// Two of the nineteen columns.
@@ -399,7 +401,9 @@ pub enum Redo {
 }
 
 /// How a database reads a block.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadWay {
     /// Through the buffer cache, touching a row.
@@ -413,7 +417,7 @@ pub enum ReadWay {
 }
 
 /// A part of every table that receives every n-th operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HotSpot {
     /// Every n-th operation of a session goes there.
     pub every: u32,
@@ -424,7 +428,7 @@ pub struct HotSpot {
 }
 
 /// Pauses of a session, like a user's between two requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Think {
     /// A pause follows every n-th operation.
     pub every: u32,
@@ -435,7 +439,7 @@ pub struct Think {
 }
 
 /// Facts about a server and its tables, from before the first point.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerFacts {
     /// Version, as the server reports it.
     pub version: String,
@@ -471,7 +475,7 @@ impl ServerFacts {
 
 /// Counters of a server at one moment. Only differences are meaningful. `None` means that the
 /// server, or this machine, does not report the figure.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerSample {
     /// Blocks of our tables visited in the buffer cache, whether they were in it or not.
     pub visited: Option<u64>,

@@ -8,7 +8,7 @@ use std::fmt;
 pub const STALLED: Nanos = Nanos::from_secs(10);
 
 /// Outstanding operations while nothing completes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StalledIo {
     /// Time since the last completion, or since the first of them started.
     pub silent: Nanos,

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 /// What a finding has in common with others: one cause shows in many of them. In order of damage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrustCause {
     /// Operations failed, or the target broke.

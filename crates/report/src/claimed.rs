@@ -1,11 +1,13 @@
 //! What Oracle's own calibration claims: alone, and beside a calibration of ours.
 
 use super::columns::TableOf;
+use super::data;
 use super::document::{Conclusion, Document, Section, Status};
 use super::parts;
 use rigel_analyse::{AtLoad, ClaimBeside, Estimate};
 use rigel_model::Bytes;
 use rigel_model::record::imported::ClaimedCalibration;
+use schemars::Schema;
 
 /// A latency in whole milliseconds, as the view has it: it is rounded.
 pub fn latency(ms: Option<f64>) -> String {
@@ -51,9 +53,14 @@ fn estimate(figure: Estimate, show: fn(f64) -> String) -> String {
     }
 }
 
+/// The JSON Schema of [`json`].
+pub fn schema() -> Schema {
+    data::schema_of::<ClaimBeside>()
+}
+
 /// The comparison as one JSON document.
 pub fn json(claim: &ClaimBeside) -> String {
-    super::data::document(claim)
+    data::document(claim)
 }
 
 /// The comparison of `ours` with `theirs`.

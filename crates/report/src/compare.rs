@@ -20,6 +20,7 @@ use rigel_analyse::{
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{Bound, Finding, FindingWithCause, Step};
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of figures in large type.
@@ -32,13 +33,18 @@ const CHANGES_MAX: usize = 24;
 const PANELS_MAX: usize = 12;
 
 /// The JSON report. Fields are only added, never renamed or removed.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ComparisonReport<'a> {
     conclusion: Conclusion,
     trust: RunTrust,
     #[serde(flatten)]
     comparison: &'a Comparison,
     findings: Vec<FindingWithCause<'a>>,
+}
+
+/// The JSON Schema of [`json`].
+pub fn schema() -> Schema {
+    super::data::schema_of::<ComparisonReport>()
 }
 
 /// The comparison as one JSON document.

@@ -4,11 +4,13 @@ use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
     ClassSummary, Conclusion, Estimate, HostsAtLoad, Limits, NextRun, PointSummary, RanksResult,
-    RunTrust, ranks,
+    RunTrust, ranks, verified,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{FindingWithCause, Host, TargetFacts};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,7 +19,7 @@ use std::collections::BTreeMap;
 const FORMAT: u32 = 1;
 
 /// The start of every JSON report of a run: the command, the target, and the versions.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Head<'a> {
     /// Version of the report format.
     format: u32,
@@ -52,7 +54,7 @@ pub fn document(report: &impl Serialize) -> String {
 }
 
 /// The JSON report. Fields are only added, never renamed or removed.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RunReport<'a, M> {
     #[serde(flatten)]
     head: Head<'a>,
@@ -66,7 +68,7 @@ struct RunReport<'a, M> {
     expect: Option<Value>,
     /// What looking at the blocks found, if they were looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
-    verified: Option<Value>,
+    verified: Option<verified::VerifiedFigures>,
     points_planned: usize,
     points: &'a [PointSummary],
     /// The verb's own results.
@@ -84,6 +86,49 @@ struct RunReport<'a, M> {
     findings: Vec<FindingWithCause<'a>>,
 }
 
+/// A report that has what every verb's has, and nothing else.
+#[derive(Serialize, JsonSchema)]
+pub struct NothingOfItsOwn {}
+
+/// Makes the JSON Schema of a document.
+pub type SchemaOf = fn() -> Schema;
+
+/// The JSON Schema of documents of this type, as they are written: draft 2020-12.
+pub fn schema_of<Document: JsonSchema>() -> Schema {
+    generator().into_root_schema_for::<Document>()
+}
+
+/// That of [`Reported::json`] with the members of `Own`.
+pub fn schema<Own: JsonSchema>() -> Schema {
+    schema_of::<RunReport<Own>>()
+}
+
+/// That of [`Reported::json_with`] with `Results` as the member `name`.
+///
+/// # Panics
+/// Never: the schema of a report is an object.
+pub fn schema_with<Results: JsonSchema>(name: &str) -> Schema {
+    let mut generator = generator();
+    let results = generator.subschema_for::<Results>();
+    let mut schema = generator.into_root_schema_for::<RunReport<NothingOfItsOwn>>();
+    let members = schema.ensure_object();
+    let of_all = members["properties"].as_object_mut();
+    of_all
+        .expect("a report has members")
+        .insert(name.into(), results.into());
+    let required = members["required"].as_array_mut();
+    required
+        .expect("a report has members")
+        .push(Value::from(name));
+    schema
+}
+
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+}
+
 /// What the JSON reports of all verbs have.
 pub struct Reported<'a> {
     /// The run.
@@ -97,7 +142,7 @@ pub struct Reported<'a> {
     /// What was expected of it with the answers, if it is of another verb than `expect`.
     pub expect: Option<Value>,
     /// What looking at its blocks found, if they were looked at.
-    pub verified: Option<Value>,
+    pub verified: Option<verified::VerifiedFigures>,
     /// Its points.
     pub points: &'a [PointSummary],
     /// All findings.

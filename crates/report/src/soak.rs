@@ -27,6 +27,7 @@ use rigel_analyse::{
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, FindingWithCause, Load, Resolution};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use timeline::{calendar, repeats, timeline};
 
@@ -532,7 +533,7 @@ fn end_name(end: &RoundEnd) -> &'static str {
 }
 
 /// The JSON report of a soak. Fields are only added, never renamed or removed.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SoakReport<'a> {
     #[serde(flatten)]
     head: Head<'a>,
@@ -547,6 +548,11 @@ struct SoakReport<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stalls: &'a [StallEvent],
     findings: Vec<FindingWithCause<'a>>,
+}
+
+/// The JSON Schema of [`json`].
+pub fn schema() -> Schema {
+    data::schema_of::<SoakReport>()
 }
 
 /// The report as one JSON document.

@@ -30,7 +30,7 @@ impl CurvePoint {
 }
 
 /// The throughput that more load does not raise: the maximum.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Plateau {
     /// Mean over its loads, each with the same weight. Which of them is the highest is chance.
     pub throughput: f64,
@@ -106,7 +106,7 @@ impl Plateau {
 }
 
 /// Where the knee may be, as far as the measured loads show.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct KneeRange {
     /// One more than the highest load that certainly gives less than the plateau.
     pub low: f64,
@@ -116,7 +116,7 @@ pub struct KneeRange {
 }
 
 /// The load beyond which latency grows and throughput does not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Knee {
     /// Outstanding I/Os at the knee: the lowest measured load whose throughput cannot be
     /// distinguished from the plateau.
@@ -238,7 +238,7 @@ pub fn knee(points: &[CurvePoint], margin: f64) -> Option<Knee> {
 }
 
 /// A hard limit of throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cap {
     /// Operations, or bytes, per second.
     pub throughput: f64,

@@ -31,7 +31,7 @@ const MARGIN: f64 = 0.5;
 const CHANCE: f64 = 1.0;
 
 /// A 95 % confidence interval, in the unit of its value; never empty, never NaN.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Interval {
     /// The lower limit.
     pub low: f64,
@@ -85,7 +85,7 @@ impl Interval {
 /// The limits of a 95 % confidence interval whose upper limit may be unknown. If few independent
 /// values exceed a quantile, its true value may lie far above all measured ones. JSON has null for
 /// it, text a `?`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Limits {
     /// The lower limit.
     pub low: f64,
@@ -127,7 +127,7 @@ impl From<Interval> for Limits {
 
 /// A mean with its error. The constructors guarantee that all numbers are finite and the error is
 /// not negative.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Mean {
     /// The mean of all windows.
     pub value: f64,

@@ -213,7 +213,7 @@ impl Evaluated {
             trust: self.trust(),
             next_run: self.next_run,
             expect: self.expected.as_ref().map(|expected| json!(expected)),
-            verified: self.results.verified().as_ref().map(verified::figures),
+            verified: self.results.verified().as_ref().map(Into::into),
             points: self.results.points(),
             findings: self.findings().map(FindingWithCause::from).collect(),
             each_host,

@@ -1,19 +1,23 @@
 //! The one table of all verbs.
 
-use crate::Verb;
 use crate::calibrate::CalibrateRequest;
-use crate::curve::CurveRequest;
-use crate::duet::DuetRequest;
-use crate::expect::ExpectRequest;
-use crate::fit::FitRequest;
-use crate::import::ImportRequest;
-use crate::layers::LayersRequest;
-use crate::orion::OrionRequest;
+use crate::curve::{CurveRequest, CurveResult};
+use crate::duet::{DuetRequest, DuetResult};
+use crate::expect::{ExpectRequest, ExpectResult};
+use crate::fit::{FitRequest, FitResult};
+use crate::import::{ImportRequest, ImportedResult};
+use crate::layers::{LayersRequest, LayersResult};
+use crate::orion::{MatrixResult, OrionRequest};
+use crate::{Verb, VerbResult};
+use rigel_analyse::Calibration;
 use rigel_analyse::demand::watch_request::WatchRequest;
+use rigel_analyse::demand::watched_types::WatchResult;
 use rigel_analyse::plan::check_sessions;
+use rigel_analyse::series::soak::SoakResult;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Error, Expectation, Invocation, Target, usage};
+use rigel_report::data::SchemaOf;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,30 +26,41 @@ use std::path::Path;
 /// Reads the request of a verb.
 type ReadRequest = fn(&Value) -> Result<Box<dyn Verb>, serde_json::Error>;
 
-/// Each verb that makes a run, by its name in journals.
-const VERBS: [(&str, ReadRequest); 11] = [
-    ("orion", request::<OrionRequest>),
-    ("calibrate", request::<CalibrateRequest>),
-    ("curve", request::<CurveRequest>),
-    ("sql", |members| {
-        Ok(Box::new(CurveRequest {
-            is_sql_run: true,
-            ..CurveRequest::deserialize(members)?
-        }))
-    }),
-    ("expect", request::<ExpectRequest>),
-    ("duet", request::<DuetRequest>),
-    ("layers", request::<LayersRequest>),
-    ("soak", request::<SoakRequest>),
-    ("fit", request::<FitRequest>),
-    ("watch", request::<WatchRequest>),
-    ("import", request::<ImportRequest>),
+/// Each verb that makes a run, by its name in journals, with the JSON Schema of its report.
+const VERBS: [(&str, ReadRequest, SchemaOf); 11] = [
+    ("orion", request::<OrionRequest>, MatrixResult::schema),
+    (
+        "calibrate",
+        request::<CalibrateRequest>,
+        Calibration::schema,
+    ),
+    ("curve", request::<CurveRequest>, CurveResult::schema),
+    ("sql", sql_request, CurveResult::schema),
+    ("expect", request::<ExpectRequest>, ExpectResult::schema),
+    ("duet", request::<DuetRequest>, DuetResult::schema),
+    ("layers", request::<LayersRequest>, LayersResult::schema),
+    ("soak", request::<SoakRequest>, SoakResult::schema),
+    ("fit", request::<FitRequest>, FitResult::schema),
+    ("watch", request::<WatchRequest>, WatchResult::schema),
+    ("import", request::<ImportRequest>, ImportedResult::schema),
 ];
+
+fn sql_request(members: &Value) -> Result<Box<dyn Verb>, serde_json::Error> {
+    Ok(Box::new(CurveRequest {
+        is_sql_run: true,
+        ..CurveRequest::deserialize(members)?
+    }))
+}
 
 fn request<T: Verb + DeserializeOwned + 'static>(
     members: &Value,
 ) -> Result<Box<dyn Verb>, serde_json::Error> {
     Ok(Box::new(T::deserialize(members)?))
+}
+
+/// The JSON Schema of the report of each verb that makes a run.
+pub fn schemas() -> impl Iterator<Item = (&'static str, SchemaOf)> {
+    VERBS.iter().map(|(name, _, schema)| (*name, *schema))
 }
 
 /// The verb that made the run of this header.
@@ -78,9 +93,9 @@ pub fn of(header: &Header) -> Result<Box<dyn Verb>, Error> {
 /// # Errors
 /// This version does not know the verb, or cannot read its request.
 pub fn asked(invocation: &Invocation) -> Result<Box<dyn Verb>, String> {
-    let (name, reader) = VERBS
+    let (name, reader, _) = VERBS
         .iter()
-        .find(|(name, _)| *name == invocation.verb)
+        .find(|(name, ..)| *name == invocation.verb)
         .ok_or("this version does not know its verb")?;
     reader(&invocation.request)
         .map_err(|error| format!("the request of '{name}' cannot be read: {error}"))

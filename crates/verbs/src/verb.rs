@@ -11,6 +11,7 @@ use rigel_model::record::{End, Verified};
 use rigel_model::{Error, Finding, FindingName, Invocation, PrivateServer};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::any::Any;
@@ -141,6 +142,11 @@ pub trait VerbResult: Any {
 
     /// The report as JSON: the members of every verb with its own.
     fn json(&self, report: Reported) -> String;
+
+    /// The JSON Schema of that report.
+    fn schema() -> Schema
+    where
+        Self: Sized;
 
     /// The run as it is compared with others, if that is not by its points; `name` is what the user
     /// calls it.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// What to do with a setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Decision {
     /// To set it.

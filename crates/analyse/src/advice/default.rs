@@ -7,7 +7,7 @@ use super::product::Product;
 use serde::Serialize;
 
 /// The value of a setting that nobody has set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ProductDefault {
     /// The value of the newest version, as it is written in a configuration.
     pub value: String,

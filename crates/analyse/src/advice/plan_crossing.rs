@@ -21,7 +21,7 @@ const ROUNDS_MIN: usize = 3;
 pub const COSTS_ASKED: [f64; 2] = [1.0, 10.0];
 
 /// What both plans on a private server show.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PlanTest {
     /// Version of the server.
     pub server: String,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// A product that advice is given for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Product {
     /// `PostgreSQL`.

@@ -24,7 +24,7 @@ pub(super) fn alter_system(setting: &str, value: &str) -> String {
 }
 
 /// Another recommended value, and its reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Opinion {
     /// The value, as it is written in a configuration.
     pub value: String,
@@ -33,7 +33,7 @@ pub struct Opinion {
 }
 
 /// Advice on one setting.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Advice {
     /// The product that the setting belongs to.
     pub database: Product,
@@ -101,7 +101,7 @@ impl Advice {
 }
 
 /// Whether a setting matters for a demand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Relevance {
     /// Yes, no or undecided.
     pub matters: Answer,
@@ -110,7 +110,7 @@ pub struct Relevance {
 }
 
 /// The advice for one product.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProductAdvice {
     /// The product.
     pub database: Product,

@@ -10,7 +10,7 @@ use serde::Serialize;
 const BOUND_MS: f64 = 20.0;
 
 /// A claim and our figures within the same bound of latency.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClaimBeside {
     /// The claim.
     pub claim: ClaimedCalibration,

@@ -37,7 +37,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The change of a class at a load that all runs of the side and of the baseline have.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadChange {
     /// Index of the side; the baseline is 0.
     pub run: usize,
@@ -55,7 +55,7 @@ pub struct LoadChange {
 
 /// The certain differences of a side from the baseline, judged over all headline figures of all
 /// sides together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// Index of the side; the baseline is 0.
     pub run: usize,
@@ -75,7 +75,7 @@ pub struct Verdict {
 
 /// Headline figures that are slower than the limit allows: a rate lower, or a response time higher,
 /// by more than `limit`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Slower {
     /// The limit, as a fraction.
     pub limit: Ratio,
@@ -86,7 +86,7 @@ pub struct Slower {
 }
 
 /// Runs side by side.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// Names of the sides, the baseline first.
     pub names: Vec<String>,

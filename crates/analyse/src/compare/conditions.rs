@@ -11,7 +11,7 @@ use rigel_model::{BlockDevice, VolumeMember};
 use serde::Serialize;
 
 /// A condition of a side that differs from the baseline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Condition {
     /// Index of the side; the baseline is 0.
     pub run: usize,

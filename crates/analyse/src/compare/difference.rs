@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 
 /// A figure of one run, or of several runs of one side.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Figure {
     /// The figure with its interval.
     #[serde(flatten)]
@@ -210,7 +210,7 @@ impl Figure {
 }
 
 /// The judgement on a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// The interval of the ratio lies on the good side of 1.
@@ -224,7 +224,7 @@ pub enum Judgement {
 }
 
 /// The change of a figure from the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// The figure divided by the baseline's.
     pub ratio: f64,

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub const RUNS_MOST: usize = 20;
 
 /// What is expected of the next run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NextRun {
     /// Number of runs that it is made of, this one included.
     pub runs: usize,

@@ -20,7 +20,7 @@ const POWER: f64 = 0.842;
 const RUNS_MAX: u32 = 1000;
 
 /// The number of runs a side that would show a difference in a figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunsNeeded {
     /// Name of the figure.
     pub figure: String,

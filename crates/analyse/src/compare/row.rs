@@ -7,7 +7,7 @@ use crate::figures::quantity::Unit;
 use serde::Serialize;
 
 /// One figure of all sides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
     /// Name of the figure.
     pub name: String,

@@ -49,7 +49,7 @@ impl<'s, 'a> Side<'s, 'a> {
 }
 
 /// A side as it is reported.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ComparedSide {
     /// Its name.
     pub name: String,
@@ -58,7 +58,7 @@ pub struct ComparedSide {
 }
 
 /// A run of a side.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SideRun {
     /// Its name.
     pub name: String,

@@ -48,7 +48,7 @@ pub struct Term {
 }
 
 /// A group of figures, by kind of I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Figures of small I/O.

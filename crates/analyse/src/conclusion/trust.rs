@@ -4,12 +4,14 @@
 
 use crate::point::summary::PointSummary;
 use rigel_model::{Finding, FindingName, Severity, TrustCause, Weight};
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::cmp::Reverse;
 
 /// How far figures can be trusted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema,
+)]
 pub enum TrustLevel {
     /// No warning affects them.
     #[default]
@@ -27,7 +29,8 @@ pub enum TrustLevel {
 }
 
 /// All findings of a run, one group for each cause, and what follows from them.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "ReportedTrust")]
 pub struct RunTrust {
     /// How far the figures can be trusted.
     pub level: TrustLevel,
@@ -36,13 +39,15 @@ pub struct RunTrust {
 }
 
 /// A cause with its findings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "ReportedCause")]
 pub struct CauseFound {
     /// The cause.
     pub cause: TrustCause,
     /// The highest severity of its findings.
     pub severity: Severity,
     /// The greatest weight of its findings.
+    #[schemars(skip)]
     pub weight: Weight,
     /// Number of points with such a finding that affects the figures.
     pub points: usize,
@@ -198,25 +203,46 @@ impl CauseFound {
     }
 }
 
-impl Serialize for RunTrust {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut trust = serializer.serialize_struct("RunTrust", 2)?;
-        trust.serialize_field("level", &self.level)?;
-        trust.serialize_field("causes", &self.doubts().collect::<Vec<_>>())?;
-        trust.end()
+/// How far the figures can be trusted: the level, and the causes that lower it.
+#[derive(Serialize, JsonSchema)]
+struct ReportedTrust {
+    level: TrustLevel,
+    /// The causes that affect the figures, the most damaging first.
+    causes: Vec<CauseFound>,
+}
+
+/// A cause with its findings.
+#[derive(Serialize, JsonSchema)]
+struct ReportedCause {
+    cause: TrustCause,
+    /// What it is, in a sentence.
+    what: String,
+    /// What can be done about it; empty if nothing.
+    hint: String,
+    /// Number of points that it affects.
+    points: usize,
+    /// The names of its findings.
+    findings: Vec<String>,
+}
+
+impl From<RunTrust> for ReportedTrust {
+    fn from(trust: RunTrust) -> Self {
+        Self {
+            level: trust.level,
+            causes: trust.doubts().cloned().collect(),
+        }
     }
 }
 
-impl Serialize for CauseFound {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let names: Vec<&str> = self.findings.iter().map(|one| one.name.as_str()).collect();
-        let mut fields = serializer.serialize_struct("CauseFound", 5)?;
-        fields.serialize_field("cause", &self.cause)?;
-        fields.serialize_field("what", &self.sentence())?;
-        fields.serialize_field("hint", self.hint())?;
-        fields.serialize_field("points", &self.points)?;
-        fields.serialize_field("findings", &names)?;
-        fields.end()
+impl From<CauseFound> for ReportedCause {
+    fn from(found: CauseFound) -> Self {
+        Self {
+            cause: found.cause,
+            what: found.sentence(),
+            hint: found.hint().into(),
+            points: found.points,
+            findings: found.findings.iter().map(|one| one.name.clone()).collect(),
+        }
     }
 }
 

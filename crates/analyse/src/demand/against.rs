@@ -21,7 +21,7 @@ use rigel_model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Momen
 use serde::Serialize;
 
 /// The part of the storage's time that a stream needs; 1 is all of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Usage {
     /// At least this part.
     pub low: f64,
@@ -55,7 +55,7 @@ impl Usage {
 }
 
 /// A stream of the demand beside what the storage does.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StreamAgainst {
     /// The kind of I/O.
     pub kind: DemandKind,
@@ -84,7 +84,7 @@ pub struct StreamAgainst {
 }
 
 /// A demand beside a calibration.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DemandAgainst {
     /// Database and instance in words.
     pub database: String,

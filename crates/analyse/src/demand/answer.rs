@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// An answer from figures that have intervals: whether storage serves a demand, whether a setting
 /// matters for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// Certainly.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Figures of one report. Reads and writes are requests, never blocks; MiB are 2^20 bytes; latencies
 /// are means of waits, in microseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DatabaseFigures {
     /// The file.
     pub file: String,

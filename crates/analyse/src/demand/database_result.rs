@@ -19,7 +19,7 @@ use serde::Serialize;
 pub(super) const SAME_WINDOW_S: i64 = 90;
 
 /// The share of DB time of an event in a report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitShare {
     /// Position of the report in [`DatabaseResult::figures`].
     pub report: usize,
@@ -30,7 +30,7 @@ pub struct WaitShare {
 }
 
 /// What reports of databases say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DatabaseResult {
     /// Figures of each report, in order of time.
     pub figures: Vec<DatabaseFigures>,

@@ -10,7 +10,7 @@ use rigel_model::record::database::{ReportKind, WaitBucket, WaitHistogram};
 use serde::Serialize;
 
 /// The waits of an event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct EventDistribution {
     /// The file that they were listed in.
     pub file: String,
@@ -36,7 +36,7 @@ pub struct EventDistribution {
 }
 
 /// A bucket of an event's waits.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct EventBucket {
     /// Lower bound in microseconds.
     pub low_us: f64,

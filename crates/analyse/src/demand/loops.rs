@@ -22,7 +22,7 @@ const COUNTS_MIN: f64 = 1000.0;
 const ONE_BLOCK: [&str; 2] = ["db file sequential read", "cell single block physical read"];
 
 /// Operations of one kind, of all sessions together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoopKind {
     /// `read`, `update` or `scan`.
     pub kind: String,
@@ -43,7 +43,7 @@ pub struct LoopKind {
 }
 
 /// Waits of the sessions for one event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoopWait {
     /// The event, or `CPU and others`.
     pub event: String,
@@ -56,7 +56,7 @@ pub struct LoopWait {
 }
 
 /// Two independent counts of one thing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoopWitness {
     /// What was counted.
     pub what: String,
@@ -79,7 +79,7 @@ impl LoopWitness {
 }
 
 /// What the sessions of one spool did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoopFigures {
     /// The file.
     pub file: String,

@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What the operations of one stream of a demand must keep.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StreamObjective {
     /// The stream.
     pub kind: DemandKind,

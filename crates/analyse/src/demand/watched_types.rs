@@ -6,7 +6,7 @@ use rigel_model::{DemandKind, Finding, LogKind, Moment};
 use serde::Serialize;
 
 /// The results of a watch.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WatchResult {
     /// The disks, then the databases.
     pub sources: Vec<WatchedSource>,
@@ -28,7 +28,7 @@ pub struct WatchResult {
 }
 
 /// What Rigel itself needed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OwnCost {
     /// CPU time over time: 0.01 is one percent of one CPU.
     pub cpu: f64,
@@ -46,7 +46,7 @@ pub struct OwnCost {
 }
 
 /// A disk or a database.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WatchedSource {
     /// Name of the disk, or URL of the database.
     pub name: String,
@@ -74,7 +74,7 @@ pub struct WatchedSource {
 }
 
 /// The interval of a source with the most operations.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BusiestInterval {
     /// When it began.
     pub begin: Moment,
@@ -85,7 +85,7 @@ pub struct BusiestInterval {
 }
 
 /// One kind of I/O over the whole time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WatchedStream {
     /// Its name.
     pub name: String,
@@ -151,7 +151,7 @@ impl WatchedPoint {
 }
 
 /// One kind of I/O beside what the storage serves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StreamRoom {
     /// The kind.
     pub kind: DemandKind,
@@ -168,7 +168,7 @@ pub struct StreamRoom {
 
 /// The room of a storage beside the demand of all disks that were watched, or of the first database
 /// if there are none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StorageRoom {
     /// The disks, or the database.
     pub source: String,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub const ERROR_MIN: f64 = 0.001;
 
 /// A figure with its 95 % interval, if that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// The figure.
     pub value: f64,
@@ -99,7 +99,7 @@ impl Estimate {
 }
 
 /// The 95 % intervals of one class. Times in microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Confidence {
     /// Completed operations per second.
     pub iops: Mean,
@@ -212,7 +212,7 @@ pub(crate) fn whole_windows(stream: &StreamRecord, record: &PointRecord) -> Vec<
 }
 
 /// Whether a bound or an expectation is kept, as far as the measured time shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundVerdict {
     /// With the confidence of its interval, 95 % unless another is said, the storage keeps it.
@@ -248,7 +248,7 @@ impl BoundVerdict {
 }
 
 /// How the response times of one class compare with a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BoundCheck {
     /// Fraction of all due operations that were certainly within the bound.
     pub share: f64,

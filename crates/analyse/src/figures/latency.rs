@@ -82,7 +82,7 @@ macro_rules! latency_figures {
         /// Response times in microseconds. A true quantile of recorded times lies within 0.4 % of
         /// the figure: half the width of a bucket. `T` is `Option<f64>` where single figures may be
         /// unknown.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
         pub struct LatencySummary<T = f64> {
             $($(#[$about])* pub $key: T,)+
         }

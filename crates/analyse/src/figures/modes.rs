@@ -45,7 +45,7 @@ impl CountedRange {
 }
 
 /// A part of a distribution around a maximum.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Mode {
     /// Where it begins.
     pub low: f64,

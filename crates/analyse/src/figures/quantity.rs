@@ -16,7 +16,7 @@ use std::fmt;
 pub const UNKNOWN: &str = "interval not known";
 
 /// The unit of a figure. It chooses how the figure is written, and says which direction is better.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// `79,941`; below a hundred with three significant digits: `31.5`, `0.03`.

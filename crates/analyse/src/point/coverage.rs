@@ -9,7 +9,7 @@ use serde::Serialize;
 const COVERAGE_TOLERANCE: f64 = 6.0;
 
 /// The blocks of the volume that a class touched, warm-up included.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CoverageSummary {
     /// Blocks in the volume.
     pub blocks: u64,

@@ -4,7 +4,7 @@ use rigel_model::{Counters, Sample};
 use serde::{Deserialize, Serialize};
 
 /// The load of a device between two samples, from all processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeviceLoad {
     /// Completed reads and writes per second.
     pub iops: f64,
@@ -19,7 +19,7 @@ pub struct DeviceLoad {
 }
 
 /// CPU use between two samples, as fractions of all CPU time, and I/O pressure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostLoad {
     /// CPU time that is neither idle nor waiting for I/O nor stolen.
     pub busy: f64,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::ops::Range;
 
 /// Time that a closed loop lost in windows with less than half of the usual operations.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LostTime {
     /// Number of such phases; consecutive windows are one.
     pub phases: u64,

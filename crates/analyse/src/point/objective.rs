@@ -6,7 +6,7 @@ use rigel_model::{Measure, Nanos, Objective};
 use serde::Serialize;
 
 /// What a class must keep, and whether it does.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ObjectiveVerdict {
     /// The limit.
     pub objective: Objective,

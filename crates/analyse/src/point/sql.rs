@@ -22,7 +22,7 @@ const AGREEMENT: f64 = 0.01;
 const BLOCKS_BESIDE: f64 = 200.0;
 
 /// The results of one point of sessions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SqlSummary {
     /// Number of sessions.
     pub sessions: u32,
@@ -55,7 +55,7 @@ pub struct SqlSummary {
 }
 
 /// A count per operation and per second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ServerRate {
     /// Count per operation.
     pub per_operation: f64,
@@ -64,7 +64,7 @@ pub struct ServerRate {
 }
 
 /// The server's figures for the sessions. `None` means that it does not report the figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ServerFigures {
     /// Blocks visited in the buffer cache.
     pub logical: Option<ServerRate>,
@@ -96,7 +96,7 @@ pub struct ServerFigures {
 
 /// The load of the disks below the server's data during the point, warm-up included, from all their
 /// users.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DiskFigures {
     /// Completed reads per second.
     pub reads_per_s: f64,
@@ -111,7 +111,7 @@ pub struct DiskFigures {
 }
 
 /// An event that sessions waited for, from sampling.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Wait {
     /// Name of the event; `CPU` for a session that was not waiting.
     pub event: String,
@@ -122,7 +122,7 @@ pub struct Wait {
 }
 
 /// About one second of the measurement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ServerMoment {
     /// Its end, in seconds since the point began.
     pub at_s: f64,
@@ -137,7 +137,7 @@ pub struct ServerMoment {
 }
 
 /// Two counts of the same blocks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Witnessed {
     /// What was counted.
     pub what: &'static str,

@@ -14,7 +14,7 @@ use std::ops::Range;
 const STALL_MIN_S: f64 = 0.02;
 
 /// The stalls of one class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Stalls {
     /// Number of stalls.
     pub times: u64,

@@ -20,7 +20,7 @@ const LINE_DEVIATIONS: f64 = 4.0;
 const STEP_DEVIATIONS: f64 = 5.0;
 
 /// Whether a series of windows stayed level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Steady {
     /// False if the line or the step below is significant and at least a tenth of the mean; true
     /// if the 95 % interval of the line's change lies within a fifth; null if neither is certain.

@@ -29,7 +29,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Summary of one point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PointSummary {
     /// The step and its load.
     #[serde(flatten)]
@@ -73,6 +73,7 @@ pub struct PointSummary {
     pub is_widened: bool,
     /// Findings about this point.
     #[serde(serialize_with = "rigel_model::with_causes")]
+    #[schemars(with = "Vec<rigel_model::FindingWithCause>")]
     pub findings: Vec<Finding>,
 }
 
@@ -86,7 +87,7 @@ pub struct RankClasses {
 }
 
 /// Figures of the first class in one visit to a point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct VisitFigures {
     /// Wall-clock time of its start.
     pub started: String,
@@ -103,7 +104,7 @@ pub struct VisitFigures {
 }
 
 /// Summary of one class of operations.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClassSummary {
     /// The class, such as `small`.
     pub name: String,
@@ -128,6 +129,7 @@ pub struct ClassSummary {
     /// and the backlog did not grow. That many may be waiting at any moment, including the end of
     /// the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
     pub met: Option<RateMet>,
     /// Open loop: true if the response times are worth too few independent observations for any
     /// interval.
@@ -189,7 +191,7 @@ pub struct ClassSummary {
 }
 
 /// Another tool's figures of a class, as far as they are compared. `None` means not reported.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ReportedFigures {
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
@@ -199,7 +201,7 @@ pub struct ReportedFigures {
 }
 
 /// The kernel's count of bytes, and ours.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DeviceBytes {
     /// Bytes the devices transferred between the first sample and the last.
     pub device_bytes: u64,

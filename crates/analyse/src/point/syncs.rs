@@ -9,7 +9,7 @@ use rigel_model::record::{KindRecord, PointRecord};
 use serde::Serialize;
 
 /// The syncs of a point.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyncSummary {
     /// Syncs per second.
     pub per_s: f64,

@@ -3,7 +3,7 @@
 use crate::figures::quantity::{bytes, capital, count, counted, time};
 use rigel_model::record::{Verified, WrongBlock};
 use rigel_model::{Finding, FindingName, VolumeMember};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Wrong blocks that a finding names; the JSON report has more.
 const NAMED: usize = 3;
@@ -92,13 +92,29 @@ fn us_per_block(verified: &Verified) -> f64 {
 }
 
 /// The same for scripts.
-pub fn figures(verified: &Verified) -> Value {
-    json!({
-        "blocks": verified.blocks,
-        "bytes": verified.bytes,
-        "unknown_blocks": verified.unknown,
-        "wrong_blocks": verified.wrong_blocks,
-        "us_per_block": us_per_block(verified),
-        "wrong": verified.wrong,
-    })
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct VerifiedFigures {
+    /// Blocks that were compared.
+    blocks: u64,
+    bytes: u64,
+    /// Blocks that Rigel did not write, and that nothing was compared with.
+    unknown_blocks: u64,
+    wrong_blocks: u64,
+    /// Time of comparing a block.
+    us_per_block: f64,
+    /// The wrong ones: how, where and how often.
+    wrong: Vec<WrongBlock>,
+}
+
+impl From<&Verified> for VerifiedFigures {
+    fn from(verified: &Verified) -> Self {
+        Self {
+            blocks: verified.blocks,
+            bytes: verified.bytes,
+            unknown_blocks: verified.unknown,
+            wrong_blocks: verified.wrong_blocks,
+            us_per_block: us_per_block(verified),
+            wrong: verified.wrong.clone(),
+        }
+    }
 }

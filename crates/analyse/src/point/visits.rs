@@ -14,7 +14,7 @@ use rigel_stats::mean::{Level, Limits, Mean, t_quantile, welch};
 use serde::Serialize;
 
 /// How much throughput varied from visit to visit, beyond what the visits' own windows explain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Variation {
     /// Standard deviation between visits, as a fraction of the throughput.
     pub share: f64,

@@ -7,7 +7,7 @@ use serde::Serialize;
 const NAMED_MOST: usize = 3;
 
 /// A fact in which a host differs from the others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FactDifference {
     /// The fact.
     pub fact: &'static str,

@@ -20,7 +20,7 @@ pub(super) const P99_HIGH: f64 = 1.5;
 pub(super) const HOSTS_TO_JUDGE: usize = 3;
 
 /// One host's figures at one load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HostFigures {
     /// Its rank.
     pub rank: u32,
@@ -50,7 +50,7 @@ pub struct HostFigures {
 }
 
 /// All hosts at one load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HostsAtLoad {
     /// The load of each host. An offered rate is that of all hosts together.
     #[serde(flatten)]

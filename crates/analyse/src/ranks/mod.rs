@@ -31,7 +31,7 @@ use serde::Serialize;
     clippy::struct_excessive_bools,
     reason = "each says something else of the run"
 )]
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RanksResult {
     /// Number of ranks.
     pub ranks: usize,
@@ -79,7 +79,7 @@ pub struct RanksResult {
 }
 
 /// How well the measurements of the ranks lie over each other, over all points.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Overlap {
     /// The longest time from the first rank's beginning to the last one's.
     pub skew_us: f64,
@@ -96,7 +96,7 @@ pub struct Overlap {
 }
 
 /// How much of the target was read or written: a cache of that size can have answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CacheReach {
     /// Bytes of different blocks that all hosts together touched, at most.
     pub touched_bytes_max: u64,

@@ -10,7 +10,7 @@ use rigel_stats::mean::Limits;
 use serde::Serialize;
 
 /// The host beside one load of its neighbours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NeighboursStep {
     /// Outstanding operations of each neighbour; 0 if they waited.
     pub depth: u32,
@@ -31,7 +31,7 @@ pub struct NeighboursStep {
 }
 
 /// One host with a fixed offered rate beside the others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Neighbours {
     /// Its rank.
     pub rank: u32,

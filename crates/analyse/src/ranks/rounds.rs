@@ -11,7 +11,7 @@ use rigel_stats::mean::{Mean, ratio};
 use serde::Serialize;
 
 /// The same load by a number of hosts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LadderStep {
     /// Number of ranks that measured; the others waited.
     pub ranks: u32,
@@ -36,7 +36,7 @@ pub enum LadderGrowth {
 }
 
 /// One host alone, and the same host while all measure, each with the same load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AloneFigures {
     /// Its rank.
     pub rank: u32,
@@ -57,7 +57,7 @@ pub struct AloneFigures {
 }
 
 /// What the rounds show.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HostRounds {
     /// Outstanding operations of each host; in an open loop, its in-flight limit.
     pub depth: u32,

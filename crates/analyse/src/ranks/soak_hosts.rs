@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 const ROUNDS_WARNED: f64 = 0.5;
 
 /// The hosts of a soak.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SoakHosts {
     /// Number of ranks.
     pub ranks: usize,
@@ -46,7 +46,7 @@ pub struct SoakHosts {
 }
 
 /// One host in the rounds that all ranks measured to their end.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SoakHost {
     /// Its rank.
     pub rank: u32,

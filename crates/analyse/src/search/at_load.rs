@@ -8,7 +8,7 @@ use rigel_model::Coordinates;
 use serde::Serialize;
 
 /// The figures of a class at one load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AtLoad {
     /// Outstanding I/Os; in an open loop, the maximum allowed. Of each rank, if there are several.
     pub depth: u32,

@@ -65,7 +65,7 @@ impl Regained {
 }
 
 /// A token bucket of operations.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TokenBucket {
     /// Operations per second without credit.
     pub sustained_per_s: Estimate,

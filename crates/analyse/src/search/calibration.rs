@@ -25,7 +25,7 @@ use rigel_stats::mean::{Interval, Limits};
 use serde::Serialize;
 
 /// Durable appends of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LogWrites {
     /// Bytes of one append.
     pub bytes: u32,
@@ -48,7 +48,7 @@ impl LogWrites {
 }
 
 /// Large sequential writes, before and after a cache may have taken them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LargeWrites {
     /// In their first minute.
     pub first_minute: Option<AtLoad>,
@@ -71,7 +71,7 @@ impl LargeWrites {
 }
 
 /// What the closing measurements of fixed length found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClosingFigures {
     /// Random reads at the knee.
     pub knee: Option<AtLoad>,
@@ -80,7 +80,7 @@ pub struct ClosingFigures {
 }
 
 /// The result of a calibration.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Calibration {
     /// The latency bound of the run, such as `2ms@p99`.
     pub bound: String,

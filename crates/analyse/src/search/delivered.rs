@@ -9,7 +9,7 @@ use serde::Serialize;
 const MORE: f64 = 1.05;
 
 /// What a volume delivers, as shares of what it was sold with.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Delivered {
     /// What it was sold with.
     pub provisioned: Provisioned,

@@ -30,7 +30,7 @@ pub struct ReferenceClass {
 }
 
 /// Where a run stands beside the known classes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClassStanding {
     /// The class that it is like, or else the nearest.
     pub class: String,

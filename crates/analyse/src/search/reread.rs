@@ -19,7 +19,7 @@ const SLOWER: f64 = 1.2;
 const PAIRS_MIN: usize = 3;
 
 /// Response times of parts that had just been read, and of others, at depth 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RereadTest {
     /// Bytes of each part.
     pub part_bytes: u64,

@@ -46,7 +46,7 @@ pub(crate) const STALL_US: f64 = 20_000.0;
 pub(crate) const STALL_TIMES: f64 = 50.0;
 
 /// The results of reading the same blocks again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CacheTest {
     /// Megabytes (10^6) per second of the first pass over one part of the volume, in large
     /// sequential reads.
@@ -69,7 +69,7 @@ pub struct CacheTest {
 }
 
 /// Random reads within the first part of the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WorkingSet {
     /// Bytes of that part of the volume.
     pub bytes: u64,

@@ -22,7 +22,7 @@ fn curve_point(point: &PointSummary, class: &ClassSummary) -> Option<CurvePoint>
 }
 
 /// What the shape of a closed loop's curve shows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CurveShape {
     /// The load beyond which latency grows and throughput does not, and the throughput there.
     pub knee: Option<Knee>,

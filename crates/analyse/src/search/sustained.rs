@@ -18,7 +18,7 @@ use serde::Serialize;
 
 /// The rate at which a bound is met exactly; beside it the highest offered rate that certainly kept
 /// the bound, and the lowest that certainly did not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Sustained {
     /// The rate at which the bound is met exactly, by a curve through all offered rates. `None`
     /// without a bound, if no operation was late, or if one end of its interval is not known.

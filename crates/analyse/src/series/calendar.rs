@@ -37,7 +37,7 @@ const WEEK_DAYS: usize = 7;
 const FIRST_WEEK_DAY: i64 = 3;
 
 /// A stretch of the day that stands out on certain days of the week.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Recurrence {
     /// Days of the week on which it begins: 0 is Monday, 6 is Sunday.
     pub week_days: Vec<usize>,

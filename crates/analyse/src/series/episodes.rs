@@ -23,7 +23,7 @@ const BACK: usize = 2;
 const AROUND: usize = 12;
 
 /// A period of at least three slow rounds, with throughput well below the usual level.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Episode {
     /// Start of the first slow round.
     pub begin: Moment,

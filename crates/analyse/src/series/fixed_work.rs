@@ -16,7 +16,7 @@ const SAME: f64 = 0.01;
 const PIECES_SECONDS: i64 = 60;
 
 /// Rounds that were cut short.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CutRounds {
     /// Number of cut rounds.
     pub rounds: usize,

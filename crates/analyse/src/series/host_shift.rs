@@ -11,7 +11,7 @@ const ROUNDS_MAX: usize = 24;
 const NOISE: f64 = 3.0;
 
 /// A host counter that changed by clearly more than its noise.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HostShift {
     /// The counter.
     pub what: HostCounter,
@@ -22,7 +22,7 @@ pub struct HostShift {
 }
 
 /// A counter of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HostCounter {
     /// Megabytes (10^6) per second that others moved on the disks.

@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Summary of one imported source.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ImportedSummary {
     /// The files it was read from.
     pub sources: Vec<String>,
@@ -54,7 +54,7 @@ impl ImportedSummary {
 
 /// Figures of one class and kind of operation at one load. `None` means that the tool does not
 /// report it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadFigures {
     /// The tool's name of the load.
     pub label: String,
@@ -93,7 +93,7 @@ pub struct LoadFigures {
 }
 
 /// Summary of a time series.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeriesSummary {
     /// Name of the series.
     pub name: String,

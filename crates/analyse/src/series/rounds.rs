@@ -16,7 +16,7 @@ use rigel_model::{
 use serde::Serialize;
 
 /// One round. Times in microseconds; `None` means unknown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Round {
     /// Number of the round, from 1. Missing numbers are skipped rounds.
     pub number: u32,
@@ -45,7 +45,7 @@ pub struct Round {
 }
 
 /// How a round ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RoundEnd {
     /// As planned, with all work done.
@@ -59,7 +59,7 @@ pub enum RoundEnd {
 }
 
 /// Result of an objective in a round.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ObjectiveCheck {
     /// True if it was kept. A broken round keeps none.
     pub kept: bool,
@@ -68,7 +68,7 @@ pub struct ObjectiveCheck {
 }
 
 /// Load of the host and its busiest disk in a round, as fractions of 1.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RoundHost {
     /// The busiest of the target's disks; `None` if there is none.
     pub device: Option<String>,

@@ -8,7 +8,7 @@ use serde::Serialize;
 const HOUR: f64 = 3600.0;
 
 /// Figures of one quantity over all rounds, in its unit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeriesFigures {
     /// Number of rounds with a value.
     pub rounds: usize,
@@ -35,7 +35,7 @@ pub struct SeriesFigures {
 }
 
 /// An extreme value and its round.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Extreme {
     /// The value.
     pub value: f64,
@@ -46,7 +46,7 @@ pub struct Extreme {
 }
 
 /// The mean of an hour.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Hour {
     /// Start of the hour, which is the start of a round.
     pub begin: Moment,

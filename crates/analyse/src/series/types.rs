@@ -28,7 +28,7 @@ pub struct PredictabilityTerms {
 }
 
 /// The analysis of a series of rounds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Predictability {
     /// The verdict on one scale.
     pub predictable: Predictable,
@@ -81,7 +81,7 @@ pub struct Predictability {
 
 /// The verdict on one scale: whether 95 % of the rounds lie within a stated range of the median, and
 /// nothing changed by more than that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Predictable {
     /// They do.
@@ -95,7 +95,7 @@ pub enum Predictable {
 }
 
 /// What was seen in a series, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesClass {
     /// Fewer than ten rounds were measured: too early to judge.
@@ -119,7 +119,7 @@ pub enum SeriesClass {
 }
 
 /// Rounds by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct RoundCounts {
     /// Planned rounds; `None` if unknown.
     pub planned: Option<u32>,
@@ -138,7 +138,7 @@ pub struct RoundCounts {
 }
 
 /// A judged quantity of the rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Operations per second.
@@ -158,7 +158,7 @@ impl Quantity {
 }
 
 /// A permanent change of a figure between two rounds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ChangePoint {
     /// The quantity.
     pub of: Quantity,
@@ -178,7 +178,7 @@ pub struct ChangePoint {
 }
 
 /// A quantity that rose or fell steadily.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Trend {
     /// The quantity.
     pub of: Quantity,
@@ -198,7 +198,7 @@ impl Trend {
 }
 
 /// The range that 95 % of the rounds lie in, relative to their median.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RangeOfRounds {
     /// The quantity.
     pub of: Quantity,
@@ -213,7 +213,7 @@ pub struct RangeOfRounds {
 }
 
 /// A change of the spread of the rounds around their level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SpreadChange {
     /// The quantity.
     pub of: Quantity,
@@ -228,7 +228,7 @@ pub struct SpreadChange {
 }
 
 /// What a quantity repeats every day or every week.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CalendarPattern {
     /// The quantity.
     pub of: Quantity,
@@ -272,7 +272,7 @@ impl CalendarPattern {
 }
 
 /// A single round that stands out from its neighbours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Outlier {
     /// The quantity.
     pub of: Quantity,
@@ -292,7 +292,7 @@ pub struct Outlier {
 /// time. A broken round has missed every objective. A stopped round and a skipped one say nothing.
 /// But if a round missed the objective and the next ones were skipped, it stands for their time
 /// too: a stall longer than a round leaves no other trace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ObjectiveResult {
     /// The objective.
     pub objective: Objective,
@@ -324,7 +324,7 @@ pub struct ObjectiveResult {
 }
 
 /// Consecutive rounds that missed an objective.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Breach {
     /// Start of its first round.
     pub begin: Moment,

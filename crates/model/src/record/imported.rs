@@ -42,7 +42,7 @@ pub enum Figures {
 }
 
 /// A row of Oracle's view `DBA_RSRC_IO_CALIBRATE`: what `CALIBRATE_IO` claims.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClaimedCalibration {
     /// When it began, as printed.
     pub started: Option<String>,
@@ -168,7 +168,7 @@ pub struct ImportedSeries {
 }
 
 /// One sample of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counted {
     /// When it began.
     pub begin: Moment,

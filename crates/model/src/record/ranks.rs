@@ -155,7 +155,7 @@ pub struct RankRecord {
 }
 
 /// A rank that was lost, which ends the run: a line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankLost {
     /// The rank.
     pub rank: u32,

@@ -313,7 +313,7 @@ pub struct PointRecord {
 }
 
 /// How a point ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// As planned.

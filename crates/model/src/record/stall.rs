@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StallChange {
     /// Nothing has completed for ten seconds.
@@ -20,7 +20,7 @@ pub enum StallChange {
 
 /// An event of a stall: of all I/O during a point, of a disk or server that is watched, or of a
 /// preparation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StallEvent {
     /// The point; `None` if it is no point that stalls.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -27,7 +27,7 @@ pub struct Verified {
 }
 
 /// A block that was not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WrongBlock {
     /// The file or device, by its number in the volume.
     pub member: u32,

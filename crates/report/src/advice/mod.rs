@@ -6,14 +6,16 @@ mod parts;
 mod screen;
 
 use super::document::Extent;
+use crate::data;
 use rigel_analyse::{
     AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, ProductAdvice, RunTrust, advise,
 };
 use rigel_model::record::journal::Run;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 /// The JSON document. Fields are only added, never renamed or removed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct AdviceReport<'a> {
     version: &'a str,
     started: &'a str,
@@ -46,6 +48,11 @@ pub fn text(
     }
 }
 
+/// The JSON Schema of [`json`].
+pub fn schema() -> Schema {
+    data::schema_of::<AdviceReport>()
+}
+
 /// Advice for `products`, as one JSON document.
 pub fn json(
     run: &Run,
@@ -54,7 +61,7 @@ pub fn json(
     terms: AdviceTerms,
 ) -> String {
     let header = &run.header;
-    let document = AdviceReport {
+    data::document(&AdviceReport {
         version: &header.version,
         started: &header.started,
         target: &header.facts.name,
@@ -63,11 +70,7 @@ pub fn json(
         products: advise(calibration, header, products, terms),
         plans: terms.plans,
         demand: terms.demand,
-    };
-    let mut text =
-        serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
-    text.push('\n');
-    text
+    })
 }
 
 #[cfg(test)]

@@ -21,8 +21,9 @@ use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, FindingName, Mix, Pattern, Target};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 
 impl CalibrateRequest {
     /// The results of a run.
@@ -86,6 +87,9 @@ impl Verb for CalibrateRequest {
     }
 }
 
+/// The member of the JSON report that has the results.
+const MEMBER: &str = "calibration";
+
 impl VerbResult for Calibration {
     fn findings(&self) -> &[Finding] {
         &self.findings
@@ -108,7 +112,11 @@ impl VerbResult for Calibration {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json_with("calibration", self)
+        report.json_with(MEMBER, self)
+    }
+
+    fn schema() -> Schema {
+        data::schema_with::<Self>(MEMBER)
     }
 
     fn compared_findings(&self) -> &[Finding] {

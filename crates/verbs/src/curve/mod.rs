@@ -17,8 +17,9 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
 use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 
 impl Verb for CurveRequest {
     fn set_ranks(&mut self, size: u32) {
@@ -65,6 +66,9 @@ fn join<Named: ToString>(all: &[Named]) -> String {
         .join(" and ")
 }
 
+/// The member of the JSON report that has the results.
+const MEMBER: &str = "curve";
+
 impl VerbResult for CurveResult {
     fn findings(&self) -> &[Finding] {
         &self.findings
@@ -91,7 +95,11 @@ impl VerbResult for CurveResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json_with("curve", self)
+        report.json_with(MEMBER, self)
+    }
+
+    fn schema() -> Schema {
+        data::schema_with::<Self>(MEMBER)
     }
 
     fn bound_verdict(&self) -> Option<BoundVerdict> {

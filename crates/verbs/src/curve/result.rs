@@ -19,7 +19,7 @@ use rigel_model::{ActiveRanks, Bound, Finding, LogKind, Provisioned, Ratio, Step
 use serde::Serialize;
 
 /// The results of a curve.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CurveResult {
     /// The log with files of its own, if its writers were measured; of several, the one that was named first,
     /// which the figures below are of.
@@ -50,7 +50,7 @@ pub struct CurveResult {
 }
 
 /// One of several logs that were compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LogCurve {
     /// The log.
     pub log: LogKind,
@@ -150,7 +150,7 @@ impl Naming {
 }
 
 /// The highest delay that the tool itself added.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchedulingDelay {
     /// Offered operations per second.
     pub rate: u64,

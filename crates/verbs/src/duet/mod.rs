@@ -15,9 +15,10 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, PrivateServer};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 pub use rounds::{DuetAnswer, DuetFigure};
+use schemars::Schema;
 
 impl Verb for DuetRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
@@ -36,6 +37,9 @@ impl Verb for DuetRequest {
         ]
     }
 }
+
+/// The member of the JSON report that has the results.
+const MEMBER: &str = "duet";
 
 impl VerbResult for DuetResult {
     fn findings(&self) -> &[Finding] {
@@ -59,7 +63,11 @@ impl VerbResult for DuetResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json_with("duet", self)
+        report.json_with(MEMBER, self)
+    }
+
+    fn schema() -> Schema {
+        data::schema_with::<Self>(MEMBER)
     }
 
     fn outcome(&self) -> Option<BoundVerdict> {

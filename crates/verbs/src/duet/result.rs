@@ -15,7 +15,7 @@ use rigel_model::{Finding, Ratio, arm_letter};
 use serde::Serialize;
 
 /// A figure of an arm as a multiple of the first one's.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Compared {
     /// Which figure.
     pub figure: DuetFigure,
@@ -38,7 +38,7 @@ pub struct Compared {
 }
 
 /// The figures of an arm.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ArmResult {
     /// `A`, `B`.
     pub arm: char,
@@ -59,7 +59,7 @@ pub struct ArmResult {
 }
 
 /// The results of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DuetResult {
     /// The arms, in the order of their letters.
     pub arms: Vec<ArmResult>,

@@ -18,7 +18,7 @@ pub(super) const ROUNDS_LEAST: usize = 8;
 const TIMES_MOST: f64 = 1000.0;
 
 /// What is known of an arm against the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DuetAnswer {
     /// Its throughput is another one.
@@ -41,7 +41,7 @@ impl DuetAnswer {
 }
 
 /// A figure by which arms are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DuetFigure {
     /// Bytes per second.

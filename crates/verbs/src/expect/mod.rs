@@ -22,8 +22,9 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 
 impl Verb for ExpectRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
@@ -38,6 +39,9 @@ impl Verb for ExpectRequest {
         ]
     }
 }
+
+/// The member of the JSON report that has the results.
+const MEMBER: &str = "expect";
 
 impl VerbResult for ExpectResult {
     fn findings(&self) -> &[Finding] {
@@ -61,7 +65,11 @@ impl VerbResult for ExpectResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json_with("expect", self)
+        report.json_with(MEMBER, self)
+    }
+
+    fn schema() -> Schema {
+        data::schema_with::<Self>(MEMBER)
     }
 
     fn outcome(&self) -> Option<BoundVerdict> {

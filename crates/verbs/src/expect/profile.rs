@@ -16,7 +16,7 @@ const CHANGED_MOST: usize = 2;
 const ENDING: &str = ".json";
 
 /// Expectations under a name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// What is given in place of the expectations.

@@ -18,10 +18,11 @@ use rigel_model::{
 use serde::{Serialize, Serializer};
 
 /// What is expected, and whether it is kept.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ExpectedLine {
     /// Met, not met, undecided, not measured.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "String")]
     pub outcome: BoundVerdict,
     /// What is expected.
     pub condition: Expectation,
@@ -44,10 +45,11 @@ pub struct ExpectedLine {
 }
 
 /// The results of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ExpectResult {
     /// The outcome of the run: that of its worst line.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "String")]
     pub outcome: BoundVerdict,
     /// Probability of a wrong answer, in the whole list.
     pub error: Ratio,

@@ -20,8 +20,9 @@ use rigel_analyse::figures::quantity::multiple;
 use rigel_analyse::search::unseen;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{DemandKind, Finding, Target};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 
 impl FitRequest {
     /// The results of a run.
@@ -78,6 +79,9 @@ impl Verb for FitRequest {
     }
 }
 
+/// The member of the JSON report that has the results.
+const MEMBER: &str = "fit";
+
 impl VerbResult for FitResult {
     fn findings(&self) -> &[Finding] {
         &self.findings
@@ -100,6 +104,10 @@ impl VerbResult for FitResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json_with("fit", self)
+        report.json_with(MEMBER, self)
+    }
+
+    fn schema() -> Schema {
+        data::schema_with::<Self>(MEMBER)
     }
 }

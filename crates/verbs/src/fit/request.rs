@@ -29,7 +29,7 @@ pub struct RankDemand {
 }
 
 /// A stream of a demand as it is offered at 1 ×.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OfferedStream {
     /// The kind of I/O.
     pub kind: DemandKind,

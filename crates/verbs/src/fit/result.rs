@@ -23,7 +23,7 @@ use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Object
 use serde::Serialize;
 
 /// One multiple of the demand.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TriedMultiple {
     /// The multiple.
     pub multiple: f64,
@@ -38,7 +38,7 @@ pub struct TriedMultiple {
 }
 
 /// One stream on one host at a multiple.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HostStream {
     /// The rank.
     pub rank: u32,
@@ -58,7 +58,7 @@ pub struct HostStream {
 
 /// One stream at a multiple. If several ranks measured, rates are sums and response times are those
 /// of all operations; it holds if it holds on every host.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TriedStream {
     /// The kind of I/O.
     pub kind: DemandKind,
@@ -85,7 +85,7 @@ pub struct TriedStream {
 }
 
 /// The results of a fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FitResult {
     /// The multiple at which the first stream meets its objective exactly, by a curve through all
     /// multiples, with its interval. Where no stream has a curve, the middle, in ratio, between the

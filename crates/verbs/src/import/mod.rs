@@ -15,14 +15,31 @@ use rigel_analyse::{DatabaseResult, ImportedSummary, Predictability, ReportedKne
 use rigel_model::Finding;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 impl Verb for ImportRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
         Box::new(ImportedResult::of(&run.imported))
     }
+}
+
+/// The members that the JSON report of an import has of its own.
+#[derive(Serialize, JsonSchema)]
+struct Own<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    imported: &'a [ImportedSummary],
+    /// What reports of databases say, and the demand that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<&'a DatabaseResult>,
+    /// The knee of the loads, if they are one curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<&'a ReportedKnee>,
+    /// The analysis over time of a single throughput series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictability: Option<&'a Predictability>,
 }
 
 impl VerbResult for ImportedResult {
@@ -47,20 +64,6 @@ impl VerbResult for ImportedResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        #[derive(Serialize)]
-        struct Own<'a> {
-            #[serde(skip_serializing_if = "<[_]>::is_empty")]
-            imported: &'a [ImportedSummary],
-            /// What reports of databases say, and the demand that follows.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            database: Option<&'a DatabaseResult>,
-            /// The knee of the loads, if they are one curve.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            knee: Option<&'a ReportedKnee>,
-            /// The analysis over time of a single throughput series.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            predictability: Option<&'a Predictability>,
-        }
         let of_database = self
             .database
             .as_ref()
@@ -72,6 +75,10 @@ impl VerbResult for ImportedResult {
             knee: self.knee.as_ref(),
             predictability: series.map(|series| &series.found),
         })
+    }
+
+    fn schema() -> Schema {
+        data::schema::<Own>()
     }
 
     fn subject<'a>(&self, name: &str, run: &'a Run, _: &dyn Verb) -> Option<Subject<'a>> {

@@ -14,8 +14,9 @@ use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, Mix, Pattern};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 
 impl Verb for LayersRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
@@ -29,6 +30,9 @@ impl Verb for LayersRequest {
             .collect()
     }
 }
+
+/// The member of the JSON report that has the results.
+const MEMBER: &str = "layers";
 
 impl VerbResult for LayersResult {
     fn findings(&self) -> &[Finding] {
@@ -52,6 +56,10 @@ impl VerbResult for LayersResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json_with("layers", self)
+        report.json_with(MEMBER, self)
+    }
+
+    fn schema() -> Schema {
+        data::schema_with::<Self>(MEMBER)
     }
 }

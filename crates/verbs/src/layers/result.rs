@@ -21,7 +21,7 @@ const CACHED: f64 = 0.05;
 const CPU_BUSY: f64 = 0.9;
 
 /// The results of a `layers` run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LayersResult {
     /// One table for each number of sessions, ascending.
     pub tables: Vec<LayerTable>,
@@ -33,7 +33,7 @@ pub struct LayersResult {
 }
 
 /// The layers at one number of sessions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LayerTable {
     /// Outstanding I/Os, threads, or sessions.
     pub sessions: u32,
@@ -44,7 +44,7 @@ pub struct LayerTable {
 }
 
 /// The figures of one layer, over all rounds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LayerFigures {
     /// The layer.
     pub layer: Layer,
@@ -81,7 +81,7 @@ pub struct LayerFigures {
 }
 
 /// The changes from one layer to another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LayerStep {
     /// From this layer.
     pub from: Layer,

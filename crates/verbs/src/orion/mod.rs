@@ -16,8 +16,9 @@ use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
-use rigel_report::data::Reported;
+use rigel_report::data::{self, NothingOfItsOwn, Reported};
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 
 impl Verb for OrionRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
@@ -62,6 +63,10 @@ impl VerbResult for MatrixResult {
     }
 
     fn json(&self, report: Reported) -> String {
-        report.json(())
+        report.json(NothingOfItsOwn {})
+    }
+
+    fn schema() -> Schema {
+        data::schema::<NothingOfItsOwn>()
     }
 }

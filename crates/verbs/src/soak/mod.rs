@@ -11,6 +11,7 @@ use rigel_model::{Error, Finding, Load};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
 use rigel_report::soak;
+use schemars::Schema;
 use std::path::Path;
 
 impl Verb for SoakRequest {
@@ -89,6 +90,10 @@ impl VerbResult for SoakResult {
 
     fn json(&self, report: Reported) -> String {
         soak::json(report, self)
+    }
+
+    fn schema() -> Schema {
+        soak::schema()
     }
 
     fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Option<Subject<'a>> {

@@ -18,6 +18,7 @@ use rigel_report::document::{
 };
 use rigel_report::soak::{thinned, wall};
 use rigel_report::{parts, setup};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 /// Maximum number of headline figures.
@@ -57,22 +58,29 @@ pub(super) fn document(
     }
 }
 
+/// The JSON report of a watch. Fields are only added, never renamed or removed.
+#[derive(Serialize, JsonSchema)]
+struct WatchReport<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    conclusion: Conclusion,
+    trust: RunTrust,
+    watch: &'a WatchResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictability: Option<&'a Predictability>,
+    /// When a disk or server stopped answering, and when it went on.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stalls: &'a [StallEvent],
+    findings: Vec<FindingWithCause<'a>>,
+}
+
+/// The JSON Schema of [`json`].
+pub(super) fn schema() -> Schema {
+    data::schema_of::<WatchReport>()
+}
+
 /// The report as one JSON document.
 pub(super) fn json(report: Reported, result: &WatchResult) -> String {
-    #[derive(Serialize)]
-    struct WatchReport<'a> {
-        #[serde(flatten)]
-        head: Head<'a>,
-        conclusion: Conclusion,
-        trust: RunTrust,
-        watch: &'a WatchResult,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        predictability: Option<&'a Predictability>,
-        /// When a disk or server stopped answering, and when it went on.
-        #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        stalls: &'a [StallEvent],
-        findings: Vec<FindingWithCause<'a>>,
-    }
     data::document(&WatchReport {
         head: Head::of(&report.run.header),
         conclusion: report.conclusion,

@@ -11,6 +11,7 @@ use rigel_model::record::journal::{self, Header, MeasuredLine, Run};
 use rigel_model::{Error, Finding};
 use rigel_report::data::Reported;
 use rigel_report::document::{Document, Section};
+use schemars::Schema;
 use std::path::Path;
 
 impl Verb for WatchRequest {
@@ -60,5 +61,9 @@ impl VerbResult for WatchResult {
 
     fn json(&self, report: Reported) -> String {
         document::json(report, self)
+    }
+
+    fn schema() -> Schema {
+        document::schema()
     }
 }
