@@ -7,13 +7,17 @@
 
 use crate::common::run;
 use proptest::prelude::*;
+use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::{LatencyFigure, PredictabilityTerms, Round, Status, predictability, round};
 use rigel_device::engine::sim::Sim;
-use rigel_model::record::{Latencies, PointRecord, RankClock, RankGroup, RankRecord};
+use rigel_model::record::{
+    DiskInterval, FlowKind, Latencies, PointRecord, RankClock, RankGroup, RankRecord, RequestFlow,
+    TracedRequests, WatchedInterval,
+};
 use rigel_model::{
     Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp,
 };
-use rigel_report::openmetrics::{About, Exposed, Format};
+use rigel_report::openmetrics::{About, Exposed, ExposedWatch, Format};
 use std::collections::{BTreeMap, BTreeSet};
 
 const HOSTILE: &str = "a \"quoted\" \\ name\nof two lines";
@@ -895,35 +899,67 @@ fn named(text: &str) -> BTreeSet<String> {
     words.map(String::from).collect()
 }
 
+/// The names of a watch: of its counters, the gauge, and the histogram.
+fn names_of_a_watch() -> BTreeSet<String> {
+    let mut device = Latencies::default();
+    device.record(Nanos::from_micros(150));
+    let flow = RequestFlow {
+        kind: FlowKind::RandomReads,
+        requests: 1,
+        failed: 0,
+        bytes: 8192,
+        sequential: 0,
+        device,
+        queue: Latencies::default(),
+        response: None,
+    };
+    let interval = WatchedInterval {
+        number: 1,
+        started: "2026-01-02T03:04:05+00:00".into(),
+        measured: Nanos::from_secs(10),
+        disks: vec![DiskInterval {
+            name: "sda".into(),
+            counters: None,
+            traced: Some(TracedRequests {
+                flows: vec![flow],
+                ..TracedRequests::default()
+            }),
+        }],
+        ..WatchedInterval::default()
+    };
+    let mut exposed =
+        ExposedWatch::new(interval.started.parse().unwrap(), &WatchRequest::default());
+    exposed.add(&interval);
+    named(std::str::from_utf8(&exposed.answer("").1).unwrap())
+}
+
 #[test]
-fn the_dashboard_names_metrics_that_are_there() {
-    let text = std::fs::read_to_string("contrib/grafana/rigel-soak.json").unwrap();
-    let dashboard: serde_json::Value = serde_json::from_str(&text).expect("json");
-    let panels = dashboard["panels"].as_array().unwrap();
-    let queries: Vec<&str> = panels
-        .iter()
-        .filter_map(|panel| panel["targets"].as_array())
-        .flatten()
-        .map(|target| target["expr"].as_str().expect("a query"))
-        .collect();
-    assert!(queries.len() >= 15, "{}", queries.len());
-    let there = names();
-    let missing: BTreeSet<String> = named(&queries.join("\n"))
-        .difference(&there)
-        .cloned()
-        .collect();
-    assert!(missing.is_empty(), "not exposed: {missing:?}");
-    let ids: BTreeSet<u64> = panels
-        .iter()
-        .map(|panel| panel["id"].as_u64().unwrap())
-        .collect();
-    assert_eq!(ids.len(), panels.len(), "each panel has an id of its own");
-    for target in panels
-        .iter()
-        .filter_map(|panel| panel["targets"].as_array())
-        .flatten()
-    {
-        assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
+fn the_dashboards_name_metrics_that_are_there() {
+    for (name, there, queries_least) in [("soak", names(), 15), ("watch", names_of_a_watch(), 7)] {
+        let text = std::fs::read_to_string(format!("contrib/grafana/rigel-{name}.json")).unwrap();
+        let dashboard: serde_json::Value = serde_json::from_str(&text).expect("json");
+        let panels = dashboard["panels"].as_array().unwrap();
+        let targets: Vec<_> = panels
+            .iter()
+            .filter_map(|panel| panel["targets"].as_array())
+            .flatten()
+            .collect();
+        let queries: Vec<&str> = targets
+            .iter()
+            .map(|target| target["expr"].as_str().expect("a query"))
+            .collect();
+        assert!(queries.len() >= queries_least, "{name}: {}", queries.len());
+        let asked = named(&queries.join("\n"));
+        let missing: BTreeSet<_> = asked.difference(&there).collect();
+        assert!(missing.is_empty(), "{name}: not exposed: {missing:?}");
+        let ids: BTreeSet<u64> = panels
+            .iter()
+            .map(|panel| panel["id"].as_u64().unwrap())
+            .collect();
+        assert_eq!(ids.len(), panels.len(), "each panel has an id of its own");
+        for target in targets {
+            assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
+        }
     }
 }
 

@@ -117,9 +117,9 @@ impl ExposedWatch {
             "CPU time of Rigel itself.",
         );
         let memory = Family::new(
-            "watch_own_memory",
+            "watch_own_memory_bytes",
             Sort::Gauge,
-            "Resident memory of Rigel itself in bytes.",
+            "Resident memory of Rigel itself.",
         );
         let lost = Family::new(
             "watch_lost_events",
