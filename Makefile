@@ -10,6 +10,10 @@ DEMO_OUT ?= demo
 PARTS ?=
 # How often `make test-often` runs the tests, of each kind.
 RUNS ?= 3
+# What `make dist` and `make packages` build for, and the releases of Debian in whose fresh roots packages are tried, such
+# as `make packages SUITES='bookworm trixie'`.
+ARCHS ?= x86_64 aarch64
+SUITES ?=
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 # Its rounds and seconds, such as `ARGS='--rounds 3 --seconds 10'`.
@@ -22,15 +26,10 @@ SHELL := /bin/bash
 POSTGRES := $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin:$(POSTGRES)
 CARGO := cargo
-HOST := x86_64-unknown-linux-gnu
 OLDEST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # What `rigel --version --verbose` says it was built from.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 PROGRAM := target/release/rigel
-# No file names of the machine that builds are in what is given to others.
-REMAP = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/rigel
-DIST = dist/rigel-$(VERSION)-x86_64-linux
 
 # Where results land, nothing may be left out for want of a tool or a right: what would skip, fails.
 ifeq ($(CI),true)
@@ -42,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi oldest bench bench-searches bench-sql bench-commits \
-	coverage pictures dist packages install clean
+	coverage pictures dist packages test-aarch64 install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -119,22 +118,23 @@ pictures: build ## Make the pictures of the documents again, on models of device
 	@scripts/setup.sh test
 	scripts/pictures.sh
 
-dist: ## Build dist/: one static file that runs on any x86-64 Linux
-	@scripts/setup.sh build
-	RIGEL_COMMIT=$(COMMIT) RUSTFLAGS='-C target-feature=+crt-static $(REMAP)' $(CARGO) build --release --locked --target $(HOST)
-	@install -D -m 755 target/$(HOST)/release/rigel $(DIST)
-	@if readelf --program-headers --wide $(DIST) | grep -q INTERP; then \
-		echo "$(DIST) needs a dynamic loader: it is not static" >&2; exit 1; fi
-	@$(DIST) --version >/dev/null
-	@cd dist && sha256sum $(notdir $(DIST)) > $(notdir $(DIST)).sha256
+dist: ## Build dist/: one static file each for ARCHS (x86_64 aarch64), which runs on any Linux of it
+	@scripts/setup.sh dist
+	@for arch in $(ARCHS); do scripts/dist.sh $$arch || exit; done
 	@echo "not signed: RELEASE-CHECKLIST.md says how"
-	@echo "$(DIST): static, $$(stat -c %s $(DIST) | numfmt --to=iec-i --suffix=B --format=%.2f)"
 
-packages: dist ## Tarball, .deb, .rpm and OCI image of dist/'s program, with licences and SBOM: dist/packages/
+packages: dist ## Tarball, .deb, .rpm, OCI image of each, with licences and SBOM, tried in SUITES: dist/packages/
 	@scripts/setup.sh packages
 	@rm -rf dist/packages
-	scripts/package.sh $(DIST) $(HOST) dist/packages
-	@[ "$$(id -u)" != 0 ] || scripts/check-packages.sh dist/packages
+	@for arch in $(ARCHS); do scripts/package.sh $$arch dist/packages || exit; done
+	@[ "$$(id -u)" != 0 ] || scripts/check-packages.sh dist/packages $(SUITES)
+
+test-aarch64: ## The unit tests of what is not bound to this machine's kernel, compiled for aarch64, under qemu
+	@scripts/setup.sh dist
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64-static $(CARGO) test --locked \
+	--target aarch64-unknown-linux-musl --lib -p rigel-stats -p rigel-model -p rigel-import -p rigel-analyse \
+	-p rigel-report -p rigel-verbs -p rigel-ranks
 
 install: build ## Install to PREFIX (/usr/local): rigel, its name orion, manual pages, completions
 	@rm -rf target/share && mkdir -p target/share/man/man1 target/share/bash-completion/completions \

@@ -2,18 +2,20 @@
 # Makes packages of a static program: a tarball, a .deb, a .rpm and an OCI image, with manual pages, completions, the
 # licences of all parts and a list of them (SBOM). Two builds of one commit give the same bytes.
 #
-#     scripts/package.sh PROGRAM TARGET OUT
+#     scripts/package.sh x86_64|aarch64 OUT
 #
-# PROGRAM: the file, which must run here. TARGET: such as x86_64-unknown-linux-gnu. OUT: a folder, made if it is not there.
+# The program is that of scripts/dist.sh. OUT: a folder, made if it is not there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-program=$(realpath "$1") target=$2
-mkdir -p "$3"
-out=$(realpath "$3")
-arch=${target%%-*}
+arch=$1 target=$1-unknown-linux-musl
+mkdir -p "$2"
+out=$(realpath "$2")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 name=rigel-$version-$arch-linux
+program=$(realpath "dist/$name")
+run=("$program")
+[ "$arch" = "$(uname -m)" ] || run=("qemu-$arch-static" "$program")
 about='Tells what a storage platform will do for a database, and proves it'
 # The time of everything in a package: that of the commit.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -29,11 +31,11 @@ mkdir -p "$tree"/usr/{bin,lib/systemd/system} "$tree"/usr/share/{man/man1,bash-c
 	"$tree"/usr/share/{zsh/vendor-completions,fish/vendor_completions.d} "$doc"
 install -m 755 "$program" "$tree/usr/bin/rigel"
 ln -s rigel "$tree/usr/bin/orion"
-"$program" man "$tree/usr/share/man/man1" >/dev/null
+"${run[@]}" man "$tree/usr/share/man/man1" >/dev/null
 gzip -9n "$tree"/usr/share/man/man1/*
-"$program" completions bash >"$tree/usr/share/bash-completion/completions/rigel"
-"$program" completions zsh >"$tree/usr/share/zsh/vendor-completions/_rigel"
-"$program" completions fish >"$tree/usr/share/fish/vendor_completions.d/rigel.fish"
+"${run[@]}" completions bash >"$tree/usr/share/bash-completion/completions/rigel"
+"${run[@]}" completions zsh >"$tree/usr/share/zsh/vendor-completions/_rigel"
+"${run[@]}" completions fish >"$tree/usr/share/fish/vendor_completions.d/rigel.fish"
 for unit in contrib/systemd/*.service; do
 	sed 's|/usr/local/bin/|/usr/bin/|' "$unit" >"$tree/usr/lib/systemd/system/$(basename "$unit")"
 done
@@ -54,8 +56,7 @@ jq -r '.packages[] | [.name, "v" + .version, .license // "see its text", .reposi
 {
 	echo '# Licences of the parts of the program'
 	echo
-	echo "Linked into rigel $version for $target, beside the standard library of Rust (MIT or Apache-2.0) and glibc"
-	echo '(LGPL-2.1 or later; the sources of this program are all that is needed to link it again).'
+	echo "Linked into rigel $version for $target, beside the standard library of Rust (MIT or Apache-2.0) and musl (MIT)."
 	echo
 	echo '| part | version | licence | source |'
 	echo '|---|---|---|---|'

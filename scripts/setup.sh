@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
 #
-#   scripts/setup.sh build|test|bench|server|mpi|packages
+#   scripts/setup.sh build|test|bench|server|mpi|dist|packages
 #
 # Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. It says what it would install, and asks
 # at a terminal; CI=true agrees to everything. Elsewhere it names what is missing.
@@ -16,10 +16,10 @@ rust_least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # A command, the package that brings it, and the targets that need it.
 needs='
-cc            gcc           build test bench mpi
-make          make          build test bench mpi
-git           git           build test bench mpi
-readelf       binutils      build
+cc            gcc           build test bench mpi dist
+make          make          build test bench mpi dist
+git           git           build test bench mpi dist
+readelf       binutils      dist
 rustfmt       RUST          test
 cargo-clippy  RUST          test mpi
 fio           fio           test bench
@@ -42,8 +42,11 @@ mpiexec.hydra mpich         test mpi
 mpicc         libmpich-dev  mpi
 ip            iproute2      test mpi
 taskset       util-linux    bench
+aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu dist
+qemu-aarch64-static qemu-user-static dist
 jq            jq            packages
 rpmbuild      rpm           packages
+mmdebstrap    mmdebstrap    packages
 dpkg-deb      dpkg          packages
 '
 
@@ -197,8 +200,8 @@ install_rust_tools() {
 
 target=${1:-}
 case $target in
-    build | test | bench | server | mpi | packages) ;;
-    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi|packages" ;;
+    build | test | bench | server | mpi | dist | packages) ;;
+    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi|dist|packages" ;;
 esac
 
 packages=()
@@ -211,6 +214,7 @@ done <<<"${needs#?}"
 
 # gcc alone finds no headers and no static libc.
 [ -e /usr/include/stdio.h ] || packages+=(libc6-dev)
+if [ "$target" = dist ] && [ ! -e /usr/aarch64-linux-gnu/include/stdio.h ]; then packages+=(libc6-dev-arm64-cross); fi
 # A library without a program of its own, with which the headers of MPI are read.
 if [ "$target" = mpi ] && ! compgen -G '/usr/lib/llvm-*/lib/libclang[.-][s0-9]*' >/dev/null; then packages+=(libclang-dev); fi
 # Where mpich only runs programs, its mpicc is there and the header is not.
@@ -249,4 +253,10 @@ rust_is_there || stop "rust is still older than $rust_least: $(rust_version)"
 tools_are_there() { quietly cargo fmt --version && quietly cargo clippy --version; }
 if [[ "$target" = test || "$target" = mpi ]] && { $rust_tools || ! tools_are_there; }; then
     install_rust_tools
+fi
+if [ "$target" = dist ]; then
+    have rustup || stop "static programs are built with musl, whose standard library rustup brings: https://rustup.rs"
+    for arch in x86_64 aarch64; do
+        quietly rustup target add "$arch-unknown-linux-musl" || stop "rustup could not add $arch-unknown-linux-musl"
+    done
 fi
