@@ -36,4 +36,5 @@ mod schema;
 mod search;
 mod soak_table;
 mod tidy;
+mod unsafe_code;
 mod unseen;
