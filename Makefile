@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi oldest bench bench-searches bench-sql bench-commits \
-	coverage pictures dist packages test-aarch64 install clean
+	coverage pictures dist packages crates site test-aarch64 install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -128,6 +128,14 @@ packages: dist ## Tarball, .deb, .rpm, OCI image of each, with licences and SBOM
 	@rm -rf dist/packages
 	@for arch in $(ARCHS); do scripts/package.sh $$arch dist/packages || exit; done
 	@[ "$$(id -u)" != 0 ] || scripts/check-packages.sh dist/packages $(SUITES)
+
+crates: ## Make the crates as they would be published, and build each from what is in its package: target/package/
+	@scripts/setup.sh build
+	$(CARGO) package --locked --workspace
+
+site: build ## Make the documents' site, to be read without a network, with reports of runs: dist/site/
+	@scripts/setup.sh site
+	PATH="target/tools/bin:$$PATH" scripts/site.sh $(PROGRAM) dist/site
 
 test-aarch64: ## The unit tests of what is not bound to this machine's kernel, compiled for aarch64, under qemu
 	@scripts/setup.sh dist

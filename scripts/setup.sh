@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
 #
-#   scripts/setup.sh build|test|bench|server|mpi|dist|packages
+#   scripts/setup.sh build|test|bench|server|mpi|dist|packages|site
 #
 # Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. It says what it would install, and asks
 # at a terminal; CI=true agrees to everything. Elsewhere it names what is missing.
@@ -16,7 +16,7 @@ rust_least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # A command, the package that brings it, and the targets that need it.
 needs='
-cc            gcc           build test bench mpi dist
+cc            gcc           build test bench mpi dist site
 make          make          build test bench mpi dist
 git           git           build test bench mpi dist
 readelf       binutils      dist
@@ -200,8 +200,8 @@ install_rust_tools() {
 
 target=${1:-}
 case $target in
-    build | test | bench | server | mpi | dist | packages) ;;
-    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi|dist|packages" ;;
+    build | test | bench | server | mpi | dist | packages | site) ;;
+    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi|dist|packages|site" ;;
 esac
 
 packages=()
@@ -259,4 +259,10 @@ if [ "$target" = dist ]; then
     for arch in x86_64 aarch64; do
         quietly rustup target add "$arch-unknown-linux-musl" || stop "rustup could not add $arch-unknown-linux-musl"
     done
+fi
+# A program of its own: nothing of it is in the build.
+mdbook=0.5.4
+if [ "$target" = site ] && [ "$(target/tools/bin/mdbook --version 2>/dev/null)" != "mdbook v$mdbook" ]; then
+    say "building mdbook $mdbook, two minutes"
+    quietly cargo install mdbook --locked --version "$mdbook" --root target/tools || stop "mdbook could not be built"
 fi

@@ -4,8 +4,10 @@
 //! body. Output: HTTP/1.1, one response per connection. It writes no file and stores nothing of a
 //! request. Clients may be slow or hostile: one thread serves all clients and blocks on none of
 //! them. A request is limited to 8 KiB and `PATIENCE`, and sending the response to `PATIENCE` too.
-//! With more than `CLIENTS`, the oldest is dropped. docs/decisions/0015-metrics-endpoint.md
-//! explains why this is not a library.
+//! With more than `CLIENTS`, the oldest is dropped: four silent ones once held all.
+//!
+//! It is not a library: `tiny_http` has no timeouts, `hyper` and `axum` bring an async runtime, and a
+//! soak runs for weeks on networks that others scan.
 
 use rigel_device::clock::Clock;
 use rigel_model::{Error, Nanos, failed, usage};
