@@ -96,9 +96,11 @@ fn us_per_block(verified: &Verified) -> f64 {
 pub struct VerifiedFigures {
     /// Blocks that were compared.
     blocks: u64,
+    /// Their bytes.
     bytes: u64,
     /// Blocks that Rigel did not write, and that nothing was compared with.
     unknown_blocks: u64,
+    /// Blocks that were not as they were written.
     wrong_blocks: u64,
     /// Time of comparing a block.
     us_per_block: f64,
