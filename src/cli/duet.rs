@@ -2,6 +2,7 @@
 
 use super::curve::length;
 use super::exit_status::exit_status;
+use super::expected::AnswerArgs;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::private_server::{PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs, WorkArgs};
@@ -98,6 +99,8 @@ pub(super) struct DuetArgs {
     #[arg(long, value_name = "SHARE", conflicts_with = "resume")]
     fail_if_slower: Option<Ratio>,
     #[command(flatten)]
+    answers: AnswerArgs,
+    #[command(flatten)]
     private: PrivateArgs,
     #[command(flatten)]
     work: WorkArgs,
@@ -125,6 +128,7 @@ pub(super) fn run(args: &DuetArgs) -> Result<u8, Error> {
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.measuring.outcome.json);
+    args.answers.tell(&measured)?;
     let status = measured.results.outcome().map_or(0, exit_status);
     measuring::conclude(job, &measured, stopped, status)
 }

@@ -3,8 +3,9 @@
 use super::output;
 use clap::{Args, ValueEnum};
 use rigel_model::{Bytes, Error, Expectation, Provisioned, failed, files, usage};
+use rigel_report::answers::CiSystem;
 use rigel_verbs::Evaluated;
-use rigel_verbs::expect::{CiSystem, Expected, Profile, ProfileUsed};
+use rigel_verbs::expect::{Expected, Profile, ProfileUsed};
 use std::io;
 use std::path::{Path, PathBuf};
 

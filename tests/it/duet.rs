@@ -12,6 +12,8 @@ use rigel_model::record::PointRecord;
 use rigel_model::record::visits::joined;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Coordinates, Mix, Nanos, Ratio};
+use rigel_report::answers::CiSystem;
+use rigel_verbs::VerbResult;
 use rigel_verbs::duet::{DuetAnswer, DuetArm, DuetFigure, DuetRequest, DuetResult};
 
 fn runs() -> usize {
@@ -159,6 +161,11 @@ fn an_arm_may_be_as_slow_as_is_allowed_and_the_error_is_that_of_all_arms() {
     let (kept, broken) = (BoundVerdict::Kept, BoundVerdict::Broken);
     assert_eq!(verdicts, [broken, kept, kept]);
     assert_eq!(found.outcome(), broken);
+    let answers = found.answers().unwrap();
+    let words: Vec<_> = answers.all.iter().map(|answer| answer.word).collect();
+    assert_eq!(words, ["slower", "not slower", "not slower"]);
+    assert_eq!(answers.annotations(CiSystem::Github).lines().count(), 1);
+    assert!(answers.junit("it").contains(r#"tests="3" failures="1""#));
     let visits: Vec<usize> = found.arms.iter().map(|arm| arm.visits).collect();
     assert!(visits.iter().all(|count| *count == visits[0]), "{visits:?}");
 }

@@ -12,6 +12,7 @@ use rigel_model::record::journal::Run;
 
 pub mod advice;
 pub mod against;
+pub mod answers;
 pub mod chart;
 pub mod claimed;
 pub mod columns;
@@ -28,7 +29,6 @@ pub mod frame;
 #[path = "../../../tests/common/golden.rs"]
 pub(crate) mod golden;
 pub mod html;
-pub mod junit;
 mod lines;
 pub mod loops;
 pub mod neighbours;

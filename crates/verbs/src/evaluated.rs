@@ -11,6 +11,7 @@ use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ra
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange, StallEvent};
 use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause};
+use rigel_report::answers::Answers;
 use rigel_report::data::Reported;
 use rigel_report::document::Document;
 use rigel_report::frame::frame;
@@ -95,9 +96,10 @@ impl Evaluated {
         }
     }
 
-    /// What was expected with the answers: of this run, or by the verb `expect` itself.
-    pub fn answers(&self) -> Option<&ExpectResult> {
-        self.expected.as_ref().or(self.results.downcast_ref())
+    /// The answers: of what was expected of this run, or by its verb itself.
+    pub fn answers(&self) -> Option<Answers> {
+        let expected = self.expected.as_ref().and_then(VerbResult::answers);
+        expected.or_else(|| self.results.answers())
     }
 
     /// The outcome that the exit status says; `None` if it says only whether the run is complete.

@@ -9,6 +9,7 @@ use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, Verified};
 use rigel_model::{Error, Finding, FindingName, Invocation, PrivateServer};
+use rigel_report::answers::Answers;
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 use schemars::Schema;
@@ -147,6 +148,11 @@ pub trait VerbResult: Any {
     fn schema() -> Schema
     where
         Self: Sized;
+
+    /// Its answers of yes or no, if it has any.
+    fn answers(&self) -> Option<Answers> {
+        None
+    }
 
     /// The run as it is compared with others, if that is not by its points; `name` is what the user
     /// calls it.

@@ -5,7 +5,9 @@ use super::rounds::{DuetAnswer, DuetFigure};
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
 use rigel_analyse::figures::quantity::{Amount, Unit};
+use rigel_analyse::plan::visits::time_used;
 use rigel_model::Ratio;
+use rigel_report::answers::TestCase;
 
 pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
     let others = found.arms.iter().skip(1);
@@ -17,6 +19,39 @@ pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
     objections
         .conclude(&sentences.join(" "), &found.findings)
         .with_outcome(found.outcome())
+}
+
+/// The answers of all arms. Without a limit of how much slower one may be, each is as it should be once it is known.
+pub(super) fn answers(found: &DuetResult) -> Vec<TestCase> {
+    let first = found.arms.first().map_or("", |arm| &arm.name);
+    let others = found.arms.iter().skip(1);
+    let seconds = time_used(&found.points);
+    let of_arm = |arm: &ArmResult| -> Vec<TestCase> {
+        if arm.against_first.is_empty() {
+            return vec![TestCase {
+                name: format!("{} against {first}", arm.name),
+                verdict: BoundVerdict::NotMeasured,
+                word: "not measured",
+                said: said(found, arm).concat(),
+                seconds,
+            }];
+        }
+        let compared = arm.against_first.iter().zip(said(found, arm));
+        compared
+            .map(|(of, said)| TestCase {
+                name: format!("{} against {first}: {}", arm.name, of.figure.word()),
+                verdict: of.verdict,
+                word: match (found.slower_most, of.verdict) {
+                    (Some(_), BoundVerdict::Broken) => "slower",
+                    (Some(_), BoundVerdict::Kept) => "not slower",
+                    _ => of.answer.word(),
+                },
+                said,
+                seconds,
+            })
+            .collect()
+    };
+    others.flat_map(of_arm).collect()
 }
 
 /// The answers of one arm, in a sentence each.

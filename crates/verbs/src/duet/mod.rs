@@ -15,6 +15,7 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, PrivateServer};
+use rigel_report::answers::Answers;
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 pub use rounds::{DuetAnswer, DuetFigure};
@@ -68,6 +69,13 @@ impl VerbResult for DuetResult {
 
     fn schema() -> Schema {
         data::schema_with::<Self>(MEMBER)
+    }
+
+    fn answers(&self) -> Option<Answers> {
+        Some(Answers {
+            verb: "duet",
+            all: conclusion::answers(self),
+        })
     }
 
     fn outcome(&self) -> Option<BoundVerdict> {

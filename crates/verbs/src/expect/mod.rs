@@ -2,7 +2,6 @@
 
 mod conclusion;
 mod document;
-mod forms;
 mod of_run;
 pub mod plan;
 mod profile;
@@ -12,7 +11,6 @@ pub mod result;
 use crate::{Verb, VerbResult};
 pub(crate) use conclusion::answer;
 pub(crate) use document::lines;
-pub use forms::CiSystem;
 pub use of_run::{RunEvidence, expected_by, expected_of};
 pub use profile::{Expected, Profile, ProfileUsed};
 pub use request::ExpectRequest;
@@ -22,6 +20,7 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
+use rigel_report::answers::{Answers, TestCase};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 use schemars::Schema;
@@ -70,6 +69,20 @@ impl VerbResult for ExpectResult {
 
     fn schema() -> Schema {
         data::schema_with::<Self>(MEMBER)
+    }
+
+    fn answers(&self) -> Option<Answers> {
+        let answer = |line: &ExpectedLine| TestCase {
+            name: line.condition.to_string(),
+            verdict: line.outcome,
+            word: result::words(line.outcome),
+            said: conclusion::said(line),
+            seconds: line.measured_s,
+        };
+        Some(Answers {
+            verb: "expect",
+            all: self.lines.iter().map(answer).collect(),
+        })
     }
 
     fn outcome(&self) -> Option<BoundVerdict> {
