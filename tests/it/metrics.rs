@@ -10,10 +10,7 @@ use proptest::prelude::*;
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::{LatencyFigure, PredictabilityTerms, Round, Status, predictability, round};
 use rigel_device::engine::sim::Sim;
-use rigel_model::record::{
-    DiskInterval, FlowKind, Latencies, PointRecord, RankClock, RankGroup, RankRecord, RequestFlow,
-    TracedRequests, WatchedInterval,
-};
+use rigel_model::record::{Latencies, PointRecord, RankClock, RankGroup, RankRecord};
 use rigel_model::{
     Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp,
 };
@@ -901,32 +898,7 @@ fn named(text: &str) -> BTreeSet<String> {
 
 /// The names of a watch: of its counters, the gauge, and the histogram.
 fn names_of_a_watch() -> BTreeSet<String> {
-    let mut device = Latencies::default();
-    device.record(Nanos::from_micros(150));
-    let flow = RequestFlow {
-        kind: FlowKind::RandomReads,
-        requests: 1,
-        failed: 0,
-        bytes: 8192,
-        sequential: 0,
-        device,
-        queue: Latencies::default(),
-        response: None,
-    };
-    let interval = WatchedInterval {
-        number: 1,
-        started: "2026-01-02T03:04:05+00:00".into(),
-        measured: Nanos::from_secs(10),
-        disks: vec![DiskInterval {
-            name: "sda".into(),
-            counters: None,
-            traced: Some(TracedRequests {
-                flows: vec![flow],
-                ..TracedRequests::default()
-            }),
-        }],
-        ..WatchedInterval::default()
-    };
+    let interval = rigel_analyse::examples::watched();
     let mut exposed =
         ExposedWatch::new(interval.started.parse().unwrap(), &WatchRequest::default());
     exposed.add(&interval);

@@ -9,8 +9,8 @@ use rigel_model::examples::interval;
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::journal::Header;
 use rigel_model::record::{
-    Coverage, CoverageMap, End, KindRecord, OperationTimes, PointRecord, Recorder, StreamRecord,
-    Window,
+    Coverage, CoverageMap, DiskInterval, End, FlowKind, KindRecord, Latencies, OperationTimes,
+    PointRecord, Recorder, RequestFlow, StreamRecord, TracedRequests, WatchedInterval, Window,
 };
 use rigel_model::{
     BlockDevice, Bound, Bytes, Coordinates, Counters, Demand, DemandStream, Load, Moment, Nanos,
@@ -366,5 +366,35 @@ pub fn reads_of_a_millisecond() -> PointRecord {
         verified: None,
         syncs: None,
         visits: Vec::new(),
+    }
+}
+
+/// An interval of a watch: a random read of a traced disk.
+pub fn watched() -> WatchedInterval {
+    let mut device = Latencies::default();
+    device.record(Nanos::from_micros(150));
+    let flow = RequestFlow {
+        kind: FlowKind::RandomReads,
+        requests: 1,
+        failed: 0,
+        bytes: 8192,
+        sequential: 0,
+        device,
+        queue: Latencies::default(),
+        response: None,
+    };
+    WatchedInterval {
+        number: 1,
+        started: "2026-01-02T03:04:05+00:00".into(),
+        measured: Nanos::from_secs(10),
+        disks: vec![DiskInterval {
+            name: "sda".into(),
+            counters: None,
+            traced: Some(TracedRequests {
+                flows: vec![flow],
+                ..TracedRequests::default()
+            }),
+        }],
+        ..WatchedInterval::default()
     }
 }

@@ -143,37 +143,10 @@ impl ExposedWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_model::Nanos;
-    use rigel_model::record::{DiskInterval, FlowKind, RequestFlow, TracedRequests};
 
     #[test]
     fn counters_only_rise_and_have_source_and_kind() {
-        let mut device = Latencies::default();
-        device.record(Nanos::from_micros(150));
-        let flow = RequestFlow {
-            kind: FlowKind::RandomReads,
-            requests: 1,
-            failed: 0,
-            bytes: 8192,
-            sequential: 0,
-            device,
-            queue: Latencies::default(),
-            response: None,
-        };
-        let interval = WatchedInterval {
-            number: 1,
-            started: "2026-01-02T03:04:05+00:00".into(),
-            measured: Nanos::from_secs(10),
-            disks: vec![DiskInterval {
-                name: "sda".into(),
-                counters: None,
-                traced: Some(TracedRequests {
-                    flows: vec![flow],
-                    ..TracedRequests::default()
-                }),
-            }],
-            ..WatchedInterval::default()
-        };
+        let interval = rigel_analyse::examples::watched();
         let started = interval.started.parse().unwrap();
         let mut exposed = ExposedWatch::new(started, &WatchRequest::default());
         exposed.add(&interval);
