@@ -596,12 +596,14 @@ fn tables() -> Section {
         columns: columns.clone(),
         rows: rows[..4].to_vec(),
         folded: false,
+        ..Table::default()
     };
     let folded = Table {
         caption: "All points".into(),
         columns,
         rows,
         folded: true,
+        ..Table::default()
     };
     let again = "rigel calibrate /dev/nvme1n1 --seed 1 --bound 'p99<2ms' --out \
                  runs/calibrate_20261121_140512";
@@ -652,6 +654,7 @@ fn hostile() -> Section {
         }],
         rows: vec![vec![name()]],
         folded: false,
+        ..Table::default()
     };
     let empty = Plot::Lines(Lines {
         series: vec![line("nothing", &[], Vec::new())],

@@ -50,7 +50,7 @@ impl<R> TableOf<R> {
                 caption: caption.into(),
                 columns: Vec::new(),
                 rows: rows.iter().map(|_| Vec::new()).collect(),
-                folded: false,
+                ..Table::default()
             },
             rows,
         }
@@ -179,6 +179,13 @@ impl<R> TableOf<R> {
     #[must_use]
     pub fn folded_if(mut self, is_so: bool) -> Self {
         self.table.folded = is_so;
+        self
+    }
+
+    /// Names the row that decides, which is shown where there is no room for all.
+    #[must_use]
+    pub fn decided_by(mut self, decides: impl Fn(&R) -> bool) -> Self {
+        self.table.deciding = self.rows.iter().position(decides);
         self
     }
 

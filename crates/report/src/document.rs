@@ -157,6 +157,8 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Collapsed until the reader opens it, for long tables.
     pub folded: bool,
+    /// The row that decides: where there is no room for all, those around it are shown.
+    pub deciding: Option<usize>,
 }
 
 /// A column of a table.

@@ -21,6 +21,8 @@ const FIGURES_MAX: usize = 4;
 const ALIGNED_MAX: usize = 28;
 /// Maximum number of rows of a table.
 const ROWS_MAX: usize = 10;
+/// Number of rows that are shown after the one that decides, if not all are.
+const ROWS_AFTER: usize = 1;
 /// Maximum number of lines about what to do next.
 const NEXT_MAX: usize = 3;
 /// Columns that a line may lose because its next word is too long.
@@ -35,7 +37,7 @@ pub(super) fn screen(document: &Document) -> String {
         .iter()
         .filter(|section| section.extent == Extent::Screen && table_of(section).is_some());
     let answered: Vec<&Section> = answered.collect();
-    let mut text = format!("{}\n", cut(&in_line(&document.heading), WIDTH));
+    let mut text = format!("{}\n", heading(&in_line(&document.heading)));
     if !document.conclusion.sentence.is_empty() {
         let _ = write!(text, "\n{}", answer(&document.conclusion.sentence));
     }
@@ -143,13 +145,21 @@ fn small(table: &Table, room: usize) -> String {
     } else {
         room
     };
+    let after = table.deciding.map_or(0, |at| at + 1 + ROWS_AFTER);
+    let first = after.min(table.rows.len()).saturating_sub(rows);
     let cells = |row: &Vec<String>| {
         let cell = |at: &usize| row.get(*at).cloned().unwrap_or_default();
         shown.iter().map(cell).collect()
     };
     let narrow = Table {
         columns: shown.iter().map(|at| table.columns[*at].clone()).collect(),
-        rows: table.rows.iter().take(rows).map(cells).collect(),
+        rows: table
+            .rows
+            .iter()
+            .skip(first)
+            .take(rows)
+            .map(cells)
+            .collect(),
         ..Table::default()
     };
     let text = lines::table(&narrow, Extent::Screen, usize::MAX);
@@ -177,10 +187,15 @@ fn ending(document: &Document) -> String {
     let hints = trust
         .doubts()
         .map(|found| (found.cause.title(), found.hint()));
-    let hints: Vec<(&str, &str)> = hints
-        .filter(|(_, hint)| !hint.is_empty())
-        .take(next_max)
-        .collect();
+    let mut hints: Vec<(&str, &str)> = hints.filter(|(_, hint)| !hint.is_empty()).collect();
+    // What is to be done about several causes is said once.
+    for at in (1..hints.len()).rev() {
+        if let Some(same) = hints[..at].iter().position(|one| one.1 == hints[at].1) {
+            hints[same].0 = "details";
+            hints.remove(at);
+        }
+    }
+    hints.truncate(next_max);
     let width = hints.iter().map(|(title, _)| title.len()).max();
     let width = width.unwrap_or(0);
     for (title, hint) in &hints {
@@ -234,6 +249,17 @@ fn shortened(text: &str, width: usize) -> String {
     let fits = &text[..place(text, width.saturating_sub(1))];
     let word = fits.rfind(' ').filter(|at| *at > 0).unwrap_or(fits.len());
     format!("{}…", fits[..word].trim_end())
+}
+
+/// The heading in one line. What is measured may be long: its date is kept whole.
+fn heading(text: &str) -> String {
+    match text.rsplit_once(", ") {
+        Some((what, when)) if when.chars().count() * 2 < WIDTH => {
+            let room = WIDTH - when.chars().count() - 2;
+            format!("{}, {when}", cut(what, room))
+        }
+        _ => cut(text, WIDTH),
+    }
 }
 
 /// As many characters as fit into `width` columns: for names, which have no punctuation.

@@ -302,13 +302,17 @@ pub fn bytes(size: f64) -> String {
     format!("{} {unit}", count(size / scale as f64))
 }
 
-/// Formats a bound such as `20ms@p99` as `20 ms at p99`.
+/// Formats a bound such as `20ms@p99` as `20 ms at p99`, and `1023us` as `1.023 ms`.
 pub fn bound_in_words(bound: &str) -> String {
     let text = bound.replace('@', " at ");
     let unit = text
         .find(|c: char| c.is_ascii_alphabetic())
         .unwrap_or(text.len());
     let (number, rest) = text.split_at(unit);
+    let thousands = number.parse().map_or(0.0, |number: f64| number / 1000.0);
+    if let Some(rest) = rest.strip_prefix("us").filter(|_| thousands >= 1.0) {
+        return format!("{thousands} ms{rest}");
+    }
     format!(
         "{number} {}",
         rest.strip_prefix("us")

@@ -5,6 +5,7 @@
 
 use super::bracket::Bracket;
 use crate::figures::confidence::{BoundVerdict, Estimate};
+use crate::point::late::LateOperations;
 use crate::point::stalls::Stalls;
 use crate::point::summary::ClassSummary;
 use rigel_model::{Bound, Nanos};
@@ -242,10 +243,15 @@ impl Crossing {
         self.root.interval.filter(|_| self.has_slope && is_served)
     }
 
-    /// What is known of a load that was served and whose own measurement says `own`. All loads together
+    /// What is known of a load that was served, and of which `class` alone says `own`. All loads together
     /// decide, if they give both ends: of many loads near the root, each judged alone, some would be
-    /// judged wrongly, and in a few seconds a load meets a stall or none.
-    pub fn judged(&self, load: f64, own: BoundVerdict) -> BoundVerdict {
+    /// judged wrongly, and in a few seconds a load meets a stall or none. A load far from the root decides
+    /// about itself where they do not.
+    pub fn judged(&self, load: f64, own: BoundVerdict, class: &ClassSummary) -> BoundVerdict {
+        /// So many times as many or as few operations are late as the bound allows.
+        const FAR: f64 = 4.0;
+        let late = class.late.as_ref().map(LateOperations::share);
+        let is_far = |late: &f64| *late > FAR * self.limit || *late * FAR < self.limit;
         let has_stalls = !self.stalls.stalls.is_none();
         match self.known_limits() {
             Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
@@ -253,6 +259,8 @@ impl Crossing {
                     BoundVerdict::Kept
                 } else if limits.high.is_some_and(|high| load > high) {
                     BoundVerdict::Broken
+                } else if !has_stalls && late.as_ref().is_some_and(is_far) {
+                    own
                 } else {
                     BoundVerdict::Undecided
                 }

@@ -75,7 +75,7 @@ pub(super) fn contradicted(points: &[PointSummary]) -> Vec<Finding> {
                 "by the kernel's counters an I/O took {kernel} in queue and device, and by Rigel's \
                  records {own} ({at}): the kernel's mean cannot be longer"
             ),
-            "see whether others used the device meanwhile; if not, report this as a bug",
+            "see whether others use the device; else report this as a bug",
         )
     });
     let outside = worst(Contradiction::OutsideOfDevice).map(|(at, kernel, own)| Finding {

@@ -267,6 +267,7 @@ fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
             columns: columns.collect(),
             rows,
             folded: false,
+            ..Table::default()
         },
         cut,
     )
@@ -332,6 +333,7 @@ fn table_of_field(title: &str, heat: &Heat) -> (Table, Option<String>) {
             columns,
             rows: rows.collect(),
             folded: false,
+            ..Table::default()
         },
         cut,
     )

@@ -96,6 +96,8 @@ fn answer(
         );
     } else if result.verdict == BoundVerdict::Broken && result.held.is_some() {
         let _ = write!(text, " {} × is not held.", rounded(result.need));
+    } else if result.verdict == BoundVerdict::Kept && request.need > 1.0 {
+        let _ = write!(text, " {} × is held.", rounded(result.need));
     }
     text
 }

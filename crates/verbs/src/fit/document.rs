@@ -505,22 +505,35 @@ fn each_multiple(
     kinds: &[DemandKind],
     group: Option<&RankGroup>,
 ) -> Block {
+    let limit = result.not_held.or(result.held);
     let mut table = TableOf::of("", &result.multiples)
+        .decided_by(|tried| limit.is_some_and(|limit| is_same(tried.multiple, limit)))
         .number("multiple", |tried| format!("{} ×", rounded(tried.multiple)))
         .text("answer", |tried| answer(tried.verdict));
+    // The streams that break first decide; else all that can.
+    let can = |kind: &&DemandKind| request.objective(**kind).is_some();
+    let breaks = |kind: &&DemandKind| result.breaks_first.contains(kind);
+    let deciding = kinds.iter().filter(can).filter(breaks);
+    let mut deciding: Vec<DemandKind> = deciding.copied().collect();
+    if deciding.is_empty() {
+        deciding.extend(kinds.iter().filter(can));
+    }
+    deciding.truncate(INTERVALS_MAX);
     for kind in kinds {
         let objective = request.objective(*kind);
+        let decides = deciding.contains(kind);
         let heading = format!("{} of {}", measure_name(objective), kind.words());
         table = table
             .time(&heading, |tried| {
                 let stream = tried.streams.iter().find(|stream| stream.kind == *kind);
                 let figure = stream.and_then(|stream| judged(stream, objective))?;
                 // The intervals of many streams would not fit into a line.
-                let interval = figure.interval.filter(|_| kinds.len() <= INTERVALS_MAX);
+                let interval = figure
+                    .interval
+                    .filter(|_| decides || kinds.len() <= INTERVALS_MAX);
                 Some(Estimate { interval, ..figure })
             })
-            // A stream without an objective cannot break it.
-            .on_page_if(objective.is_none());
+            .on_page_if(!decides);
     }
     let broken = |tried: &&TriedMultiple| {
         let is_broken = |stream: &&TriedStream| stream.verdict == BoundVerdict::Broken;
@@ -533,7 +546,12 @@ fn each_multiple(
                 None => stream.kind.words().into(),
             })
             .collect();
-        broken.join(", ")
+        match &broken[..] {
+            [first, _, rest @ ..] if !rest.is_empty() => {
+                format!("{first} and {} more", rest.len() + 1)
+            }
+            few => few.join(", "),
+        }
     };
     table.text("does not hold", broken).block()
 }

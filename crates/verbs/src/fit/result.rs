@@ -128,7 +128,7 @@ impl TriedMultiple {
             stream.is_rare = request.is_rare(stream.kind);
             let mut curves = curves.iter().filter(|_| is_on_curve(class, point));
             if let Some(curve) = curves.find(|curve| curve.kind == stream.kind) {
-                stream.verdict = curve.crossing.judged(multiple, stream.verdict);
+                stream.verdict = curve.crossing.judged(multiple, stream.verdict, class);
             }
             Some(stream)
         };
