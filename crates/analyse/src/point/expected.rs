@@ -192,7 +192,7 @@ impl Evidence {
         }
     }
 
-    /// A quantile: by the share of operations within the limit, at both ends of the margin.
+    /// A quantile: by the share of operations within the limit, and within what its margin forgives.
     fn of_quantile(&self, quantile: f64, limit: Nanos, margin: f64) -> ExpectedVerdict {
         let histograms: Vec<&Histogram> = self
             .windows
@@ -215,20 +215,19 @@ impl Evidence {
                 BoundCheck::of_windows(&self.response, self.class.missed, &self.windows, asked);
             (check, asked)
         };
-        let (least, most) = (of(1.0 - margin), of(1.0 + margin));
+        let (exact, worst) = (of(1.0), of(1.0 + margin));
         let found = verdict(
-            most.0.verdict == BoundVerdict::Kept,
-            least.0.verdict == BoundVerdict::Broken,
-            value.is_some_and(|value| value <= limit.as_micros_f64()),
+            worst.0.verdict == BoundVerdict::Kept,
+            exact.0.verdict == BoundVerdict::Broken,
         );
         let decides = |times: f64| {
             let windows = self.windows.len() as f64 * times;
             let after =
                 |(check, asked): &(BoundCheck, _)| check.is_decided_after(times, windows, *asked);
-            after(&most) || after(&least)
+            after(&worst) || after(&exact)
         };
         // The share says more than the interval where few operations are as slow.
-        let ends = [&least, &most].map(|(_, (bound, _))| bound.latency.as_micros_f64());
+        let ends = [&exact, &worst].map(|(_, (bound, _))| bound.latency.as_micros_f64());
         let interval = known.and_then(|known| known.interval);
         let interval = interval.map(|interval| interval.scaled(1e-3));
         let interval = match (found, interval) {
@@ -293,13 +292,13 @@ fn undecided(figure: Option<Estimate>, times: Option<f64>) -> ExpectedVerdict {
     }
 }
 
-/// The verdict, if certainty of one or the other is known. Within the margin both are, and the figure
-/// itself decides.
-fn verdict(is_kept: bool, is_broken: bool, is_met: bool) -> BoundVerdict {
+/// The verdict, if certainty of one or the other is known. Within the margin both may be, and a margin
+/// forgives.
+fn verdict(is_kept: bool, is_broken: bool) -> BoundVerdict {
     match (is_kept, is_broken) {
-        (true, is_broken) if is_met || !is_broken => BoundVerdict::Kept,
-        (_, true) => BoundVerdict::Broken,
-        _ => BoundVerdict::Undecided,
+        (true, _) => BoundVerdict::Kept,
+        (false, true) => BoundVerdict::Broken,
+        (false, false) => BoundVerdict::Undecided,
     }
 }
 
@@ -342,14 +341,23 @@ impl ExpectedLimit {
         let Some(Limits { low, high }) = figure.interval else {
             return BoundVerdict::Undecided;
         };
-        let least = self.limit * (1.0 - self.margin);
-        let most = self.limit * (1.0 + self.margin);
         let is_below = |limit: f64| high.is_some_and(|high| high < limit);
+        let forgiven = self.forgiven();
         if self.is_least {
-            verdict(low >= least, is_below(most), figure.value >= self.limit)
+            verdict(low >= forgiven, is_below(self.limit))
         } else {
-            verdict(is_below(most), low > least, figure.value <= self.limit)
+            verdict(is_below(forgiven), low > self.limit)
         }
+    }
+
+    /// The limit and as much more as its margin forgives.
+    pub fn forgiven(&self) -> f64 {
+        let margin = if self.is_least {
+            -self.margin
+        } else {
+            self.margin
+        };
+        self.limit * (1.0 + margin)
     }
 
     /// How many times as much must be measured to decide, if the figure stays as it is and its interval

@@ -3,7 +3,7 @@
 use super::result::{ExpectResult, ExpectedLine};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
 use rigel_analyse::figures::quantity::{Amount, counted};
-use rigel_analyse::{BoundVerdict, Limits};
+use rigel_analyse::{BoundVerdict, ExpectedLimit, Limits};
 
 pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
     let objections = Objections {
@@ -68,8 +68,22 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
             let high = Amount::new(high.into(), line.unit);
             format!("{amount} (at most {high})")
         }
+        // The limit itself is no figure that was measured.
+        Some(Limits {
+            low,
+            high: Some(high),
+        }) if is_cut(line, high) => {
+            let [low, high] = [low, high].map(|end| Amount::new(end.into(), line.unit));
+            format!("{amount} ({low} to below {high})")
+        }
         _ => amount.in_cell(),
     }
+}
+
+/// True if the interval of a quantile that is kept ends where its operations were counted: at the limit.
+fn is_cut(line: &ExpectedLine, high: f64) -> bool {
+    let limit = ExpectedLimit::from(&line.condition).forgiven();
+    line.outcome == BoundVerdict::Kept && (high / limit - 1.0).abs() < 1e-9
 }
 
 /// How much longer would decide a line that is undecided, in a few words.
