@@ -14,7 +14,7 @@ const VISITS_MIN: u64 = 3;
 /// Maximum length of a visit, if more than the minimum number are possible.
 const LENGTH_MAX: Nanos = Nanos::from_secs(2);
 /// Minimum length of a visit.
-const LENGTH_MIN: Nanos = Nanos::from_millis(500);
+const LENGTH_MIN: Nanos = Nanos::from_millis(200);
 
 /// A later visit is longer by up to one part in this many. Visits of one length, one after the other,
 /// would always meet the same part of whatever comes regularly: a stall once a second in each of
@@ -112,7 +112,7 @@ impl Visits {
             return match beside(&point, done) {
                 None => point,
                 Some((nearest, times)) => Point {
-                    warm_up: warm_up(times * response_us(nearest)),
+                    warm_up: warm_up(times * response_us(nearest), point.until),
                     ..point
                 },
             };
@@ -133,7 +133,7 @@ impl Visits {
         }
         Point {
             seed,
-            warm_up: warm_up(response_us(before)),
+            warm_up: warm_up(response_us(before), point.until),
             ..point
         }
     }
@@ -158,10 +158,15 @@ fn beside<'a>(point: &Point, done: &'a [PointSummary]) -> Option<(&'a PointSumma
     Some((nearest, times.max(1.0)))
 }
 
-/// A warm-up as long as operations of `response_us` each need.
-fn warm_up(response_us: f64) -> WarmUp {
+/// A warm-up as long as operations of `response_us` each need; before a short visit not the usual least,
+/// or a short run would mostly warm up.
+fn warm_up(response_us: f64, until: Until) -> WarmUp {
+    let least = match until {
+        Until::Elapsed(visit) => Nanos(visit.0 / 2).min(WARM_UP.least),
+        _ => WARM_UP.least,
+    };
     let length = Nanos::from_micros_f64(RESPONSES * response_us);
-    let length = length.clamp(WARM_UP.least, WARM_UP.most);
+    let length = length.clamp(least, WARM_UP.most);
     WarmUp {
         least: length,
         most: length,
@@ -198,6 +203,6 @@ mod tests {
         assert_eq!(visits(2000, 5000), (700, 3, 6));
         assert_eq!(visits(5000, 20_000), (1700, 3, 10));
         assert_eq!(visits(10_000, 30_000), (2000, 5, 13));
-        assert_eq!(visits(100, 200), (500, 3, 3));
+        assert_eq!(visits(100, 200), (200, 3, 3));
     }
 }
