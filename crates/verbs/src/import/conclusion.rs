@@ -9,7 +9,7 @@ use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, SeriesSummar
 use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::Header;
-use rigel_model::{DemandKind, DemandStream, Severity};
+use rigel_model::{Demand, DemandKind, DemandStream, Severity};
 use std::collections::BTreeSet;
 
 pub(super) fn conclusion(header: &Header, result: &ImportedResult) -> Conclusion {
@@ -39,6 +39,8 @@ fn sentence(result: &ImportedResult) -> String {
     parts.extend(result.claims.last().map(claimed));
     parts.extend(of_analysed_series(result));
     parts.extend(of_loads(result));
+    let device = result.device.as_ref();
+    parts.extend(device.and_then(|device| of_demand(device, None)));
     parts.extend(of_series(result));
     parts.join(" ")
 }
@@ -287,9 +289,13 @@ fn of_distributions(result: &DatabaseResult) -> Option<String> {
     )
 }
 
-/// What the busiest interval of a database asked for, and what it got.
 fn of_database(result: &DatabaseResult) -> Option<String> {
-    let demand = &result.demands[result.main_demand()?];
+    of_demand(&result.demands[result.main_demand()?], Some(result))
+}
+
+/// What the busiest interval of a database or device asked for, and what it got; `result` has what is
+/// known of the database besides.
+fn of_demand(demand: &Demand, result: Option<&DatabaseResult>) -> Option<String> {
     let (busiest, _) = demand.busiest()?;
     let when = busiest
         .begin
@@ -328,14 +334,14 @@ fn of_database(result: &DatabaseResult) -> Option<String> {
         DemandKind::DirectReads,
         DemandKind::SmartScans,
         DemandKind::LogWrites,
+        DemandKind::PageAndDirectWrites,
     ]
     .into_iter()
     .filter_map(words)
     .collect();
-    let asked = if parts.is_empty() {
-        all_requests(result)
-    } else {
-        parts.join(", ")
+    let asked = match result {
+        Some(result) if parts.is_empty() => all_requests(result),
+        _ => parts.join(", "),
     };
     Some(format!(
         "{}{when}{length}{which}: {asked}.",

@@ -1,11 +1,11 @@
 //! The results of an import: what other tools measured.
 
-use rigel_analyse::demand::{DatabaseResult, database, load_points};
+use rigel_analyse::demand::{DatabaseResult, database, imported_demands, load_points};
 use rigel_analyse::reported_knee::{ReportedKnee, reported_knee};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, imported};
 use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::{ClaimedCalibration, Figures, Imported};
-use rigel_model::{Finding, FindingName};
+use rigel_model::{Demand, DemandInterval, Finding, FindingName};
 
 /// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
 /// the time between the end of one operation and the start of the next.
@@ -23,6 +23,8 @@ pub struct ImportedResult {
     pub series_of_sources: Vec<(usize, SoakResult)>,
     /// What reports of databases say, if some of the sources are such reports.
     pub database: Option<DatabaseResult>,
+    /// What the busiest device of iostat served, if no report of a database says what was asked for.
+    pub device: Option<Demand>,
     /// The knee of the loads, if they are one curve.
     pub knee: Option<ReportedKnee>,
     /// What Oracle's own calibration claims.
@@ -45,6 +47,7 @@ impl ImportedResult {
             None
         };
         let database = database(all);
+        let device = busiest_device(all).filter(|_| database.is_none());
         let of_series = series.iter().flat_map(|series| series.findings.clone());
         let findings = sources
             .iter()
@@ -68,6 +71,7 @@ impl ImportedResult {
             series,
             series_of_sources,
             database,
+            device,
             knee,
             findings,
         }
@@ -91,6 +95,18 @@ impl ImportedResult {
             .max_by(|one, other| one.0.total_cmp(&other.0))
             .map(|(_, place, load)| (place, load))
     }
+}
+
+/// The device of iostat that served the most operations in its busiest interval.
+fn busiest_device(all: &[Imported]) -> Option<Demand> {
+    let most = |demand: &Demand| {
+        let busiest = demand.busiest().map(|(busiest, _)| busiest);
+        busiest.map_or(0.0, DemandInterval::operations_per_s)
+    };
+    let devices = imported_demands(all).into_iter();
+    devices
+        .filter(|demand| demand.source == "iostat")
+        .max_by(|one, other| most(one).total_cmp(&most(other)))
 }
 
 /// The sources, with the loads of a scale-up series of a database's reports behind them.
