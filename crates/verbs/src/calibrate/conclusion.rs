@@ -57,10 +57,7 @@ fn at_most(found: &Calibration) -> Option<String> {
         .filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above));
     let shown = knee.unwrap_or(most);
     let why = match (knee, is_only) {
-        (Some(_), _) => format!(
-            "; more only wait{}",
-            limit(&found.points, &found.curve, &found.findings)
-        ),
+        (Some(_), _) => limit(&found.points, &found.curve, &found.findings).into(),
         (None, false) if found.on_credit.is_none() => "; throughput was still rising there".into(),
         (None, _) => String::new(),
     };
@@ -75,8 +72,9 @@ fn at_most(found: &Calibration) -> Option<String> {
             count(iops.value)
         )
     });
+    let or_more = if knee.is_some() { " or more" } else { "" };
     Some(format!(
-        "It does {} reads of {} per second with {} outstanding{}{before}{why}.",
+        "It does {} reads of {} per second with {}{or_more} outstanding{}{before}{why}.",
         count(most.iops.value),
         size(most.io_bytes),
         shown.depth,

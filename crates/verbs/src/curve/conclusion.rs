@@ -40,7 +40,10 @@ pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     let failure = failures(&found.points).or_else(|| {
         let is_broken = found.bound_verdict() == Some(BoundVerdict::Broken);
         let bound = found.bound.as_ref().filter(|_| is_broken)?;
-        Some(format!("No load met the bound of {bound}."))
+        Some(format!(
+            "No load met the bound of {}.",
+            bound_in_words(bound)
+        ))
     });
     let objections = Objections {
         caution: undecided,
@@ -99,7 +102,7 @@ fn closed(result: &CurveResult, most: &AtLoad, naming: Naming) -> String {
             > 1
     }) {
         Some(knee) if knee.bounded_above => format!(
-            "It does {maximum} {rate} with {} {place}; more only wait{}.",
+            "It does {maximum} {rate} with {} or more {place}{}.",
             knee.load,
             limit(&result.points, &result.shape, &result.findings)
         ),

@@ -95,11 +95,16 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
     };
     if let Some(most) = &found.maximum {
         let label = format!("max {}", found.naming().rate);
+        let knee = found.shape.knee.filter(|knee| knee.bounded_above);
+        let note = match knee {
+            Some(_) => load(most).replacen(' ', " or more ", 1),
+            None => load(most),
+        };
         figures.push(parts::rate(
             "curve.maximum.iops.value",
             &label,
             most.iops,
-            load(most),
+            note,
         ));
     }
     let (open, closed): (Vec<_>, Vec<_>) = found
