@@ -44,7 +44,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<u8, Error> {
     let Some((_, schema)) = all().find(|(name, _)| name == asked) else {
         return Err(usage!(
             "no --json has the name '{asked}'",
-            "there are {names}",
+            "there are {names}; rigel report prints that of the run's verb",
             names = names.join(", ")
         ));
     };

@@ -356,7 +356,7 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
     }
     if lasting < every {
         return Err(usage!(
-            "--for {lasting} ends before the first round, which takes {every}",
+            "--for {lasting} is shorter than one round of --every {every}",
             "give a longer --for, such as 1d, or a shorter --every",
             lasting = lasting.exact(),
             every = every.exact()

@@ -151,6 +151,10 @@ pub fn failures(points: &[PointSummary]) -> Option<String> {
         0 => String::new(),
         more => format!(" and {}", quantity::counted(more as u64, "other cause")),
     };
+    if failed == all {
+        let all = quantity::counted(all, "I/O");
+        return Some(format!("All of {all} failed ({first}{more})."));
+    }
     Some(format!(
         "Of {}, {} failed ({first}{more}); the figures are for the others.",
         quantity::counted(all, "I/O"),

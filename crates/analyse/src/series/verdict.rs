@@ -148,9 +148,6 @@ fn judged(result: &Predictability, took: &str) -> (Predictable, SeriesClass, Str
         Quantity::Rate
     };
     let but = Judged::of(result, second).filter(|but| but.word != SeriesClass::Steady);
-    let but_text = but
-        .as_ref()
-        .map_or_else(String::new, |but| format!(" But {}", but.text));
     let worst = result
         .episodes
         .iter()
@@ -210,7 +207,14 @@ fn judged(result: &Predictability, took: &str) -> (Predictable, SeriesClass, Str
         (SeriesClass::Steady, Some(but)) => but.word,
         (word, _) => word,
     };
-    (predictable, word, format!("{opening}: {text}{but_text}"))
+    // What is as bad is no contrast.
+    let joined = if predictable == Predictable::No {
+        "And"
+    } else {
+        "But"
+    };
+    let but = but.map_or_else(String::new, |but| format!(" {joined} {}", but.text));
+    (predictable, word, format!("{opening}: {text}{but}"))
 }
 
 /// Names what repeats by the calendar, the largest first: `every night 02:00 to 03:00, 40 % slower

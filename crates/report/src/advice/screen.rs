@@ -14,11 +14,14 @@ use std::fmt::Write;
 /// One screen.
 pub(super) fn screen(header: &Header, sections: &[ProductAdvice], terms: AdviceTerms) -> String {
     if let [section] = sections {
-        return answer(section) + &beside(header, terms) + &of_product(section, terms);
+        let answer = format!("{}{}.", answer(section), of_demand(section));
+        return wrapped("", &answer, 0, WIDTH)
+            + &beside(header, terms)
+            + &of_product(section, terms);
     }
     let each = sections
         .iter()
-        .map(|section| answer(section) + &changes(section));
+        .map(|section| answer(section) + ".\n" + &changes(section));
     each.collect::<String>() + &beside(header, terms)
 }
 
@@ -104,7 +107,23 @@ fn answer(section: &ProductAdvice) -> String {
     if (1..all).contains(&missing) {
         let _ = write!(text, "; {missing} not measured");
     }
-    text + ".\n"
+    text
+}
+
+/// Whether the settings to set matter for the demand, as a clause; empty without one, and if all do.
+fn of_demand(section: &ProductAdvice) -> String {
+    let is_set = |setting: &&Advice| matches!(setting.decision, Decision::Set { .. });
+    let set = || shown(section).filter(is_set);
+    let relevances = || set().filter_map(|one| one.relevance.as_ref());
+    match relevances()
+        .filter(|one| one.matters == Answer::Yes)
+        .count()
+    {
+        _ if relevances().next().is_none() => String::new(),
+        0 => "; none certainly matters for this demand".into(),
+        some if some == set().count() => String::new(),
+        some => format!("; {some} of these certainly for this demand"),
+    }
 }
 
 /// The settings that matter for the demand, and those for which it is undecided.
