@@ -83,8 +83,8 @@ pub(super) fn upper_median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// What the closed loops of a run show about lost time: evidence for all of its points, also for
-/// those that lost none by luck.
+/// What the loads of a run show about lost time: evidence for all of its points, also for those that
+/// lost none by luck.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LossEvidence {
     lost: LostTime,
@@ -93,7 +93,7 @@ pub(super) struct LossEvidence {
 }
 
 impl LossEvidence {
-    /// Includes what a closed loop lost in `seconds`.
+    /// Includes what a load lost in `seconds`, or would have in a closed loop.
     pub(super) fn include(&mut self, lost: &LostTime, seconds: f64) {
         self.lost.add(lost);
         self.seconds += seconds;

@@ -5,7 +5,7 @@
 //! the beginning of a stall wait for all of it: response time jumps within a window, faster than any
 //! queue grows.
 
-use super::lost::upper_median;
+use super::lost::{LostTime, upper_median};
 use rigel_model::record::Window;
 use serde::Serialize;
 use std::ops::Range;
@@ -23,6 +23,17 @@ pub struct Stalls {
     /// The sum of the squares of their lengths.
     #[serde(skip)]
     pub squares: f64,
+}
+
+/// In a closed loop a stall is lost time.
+impl From<&Stalls> for LostTime {
+    fn from(stalls: &Stalls) -> Self {
+        Self {
+            phases: stalls.times,
+            seconds: stalls.seconds,
+            squares: stalls.squares,
+        }
+    }
 }
 
 impl Stalls {

@@ -546,7 +546,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
         }),
         expected: Vec::new(),
         lost: (!open).then(|| LostTime::of(&counts, width_s)),
-        stalls: if open {
+        // An open loop whose slots are all taken is a closed one.
+        stalls: if open && (unserved == 0 || !jumps.is_empty()) {
             Stalls::of_jumps(&jumps)
         } else {
             let median_s = latency.map_or(0.0, |latency| latency.p50_us / 1e6);
