@@ -468,9 +468,7 @@ fn burst_credit_is_distinguished_from_sustained_performance() {
         .iter()
         .find(|finding| finding.is(FindingName::BurstCredit));
     assert!(
-        burst.is_some_and(|finding| finding
-            .what
-            .contains("2,000 reads per second are sustained")),
+        burst.is_some_and(|finding| finding.what.contains("2,000 reads/s sustained")),
         "{:?}",
         found.findings
     );

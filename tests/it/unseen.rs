@@ -220,6 +220,44 @@ fn a_token_bucket_is_measured_and_none_invented() {
 }
 
 #[test]
+fn a_token_bucket_of_bytes_is_told_from_one_of_operations() {
+    for seed in 1..=4 {
+        for (target, megabytes, burst, operations) in [
+            ("sim:16,1ms,limit=200MB/s+2GB", 200.0, 2000.0, None),
+            (
+                "sim:64,500us,bandwidth=1GB,limit=3000/s+9000,limit=125MB/s+1GB",
+                125.0,
+                1000.0,
+                Some(3000.0),
+            ),
+        ] {
+            let place = Place::new("unseen-bytes");
+            let report = calibrated_by(&place, target, seed);
+            let found = &report["calibration"];
+            let is_near = |path: &str, truth: f64| {
+                let value = found.pointer(path).and_then(Value::as_f64);
+                value.is_some_and(|value| (value / truth - 1.0).abs() < 0.02)
+            };
+            let is_of_bytes = is_near("/byte_bucket/sustained_mb_per_s/value", megabytes)
+                && is_near("/byte_bucket/refill_mb_per_s/value", megabytes)
+                && is_near("/byte_bucket/burst_mb/value", burst)
+                && is_near("/large/mb_per_s/value", megabytes);
+            let is_of_operations = match operations {
+                Some(rate) => is_near("/bucket/sustained_per_s/value", rate),
+                None => found["bucket"].is_null(),
+            };
+            assert!(is_of_bytes && is_of_operations, "{target}, {seed}: {found}");
+        }
+        let place = Place::new("unseen-operations");
+        let report = calibrated_by(&place, "sim:16,1ms,limit=2000/s+6000", seed);
+        assert!(
+            report["calibration"]["byte_bucket"].is_null(),
+            "{seed}: {report}"
+        );
+    }
+}
+
+#[test]
 fn a_soak_names_the_credit_that_ran_out_and_the_time_that_was_not_measured() {
     let place = Place::new("unseen-soak-credit");
     let target = "sim:64,500us,limit=3000/s+300000";

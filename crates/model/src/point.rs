@@ -116,7 +116,7 @@ pub enum Coordinates {
         /// True if the part was read a moment before; false if another part was.
         just_read: bool,
     },
-    /// Random reads at the knee after a pause, once burst credit was used up.
+    /// Random reads at the knee, or large ones, after a pause, once burst credit was used up.
     Refill {
         /// Outstanding I/Os.
         depth: u32,
@@ -125,6 +125,9 @@ pub enum Coordinates {
         /// Number of such reads without a pause, from 0.
         #[serde(default, skip_serializing_if = "is_zero")]
         drain: u32,
+        /// True for large reads.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_large: bool,
     },
     /// Writes of the whole volume, before writes are measured.
     Precondition {
@@ -394,6 +397,24 @@ impl Coordinates {
         }
     }
 
+    /// `after a pause of 2 s, large`.
+    fn refill_in_words(self) -> String {
+        let large = if self.is_refill_of_large() {
+            ", large"
+        } else {
+            ""
+        };
+        match self.pause().filter(|pause| *pause > Nanos(0)) {
+            None => format!("without a pause{large}"),
+            Some(pause) => format!("after a pause of {pause}{large}"),
+        }
+    }
+
+    /// True if these are large reads that show what came back of burst credit.
+    pub fn is_refill_of_large(self) -> bool {
+        matches!(self, Self::Refill { of_large: true, .. })
+    }
+
     /// The multiple of a demand.
     pub fn multiple(self) -> Option<f64> {
         if let Self::Multiple { thousandths } = self {
@@ -525,9 +546,17 @@ impl Coordinates {
                 if *just_read { "again" } else { "other" }
             ),
             Self::Refill {
-                pause_ms: 0, drain, ..
-            } => format!("drain:{drain}"),
-            Self::Refill { pause_ms, .. } => format!("refill:{pause_ms}"),
+                pause_ms,
+                drain,
+                of_large,
+                ..
+            } => {
+                let large = if *of_large { "large_" } else { "" };
+                match pause_ms {
+                    0 => format!("{large}drain:{drain}"),
+                    pause_ms => format!("{large}refill:{pause_ms}"),
+                }
+            }
             Self::Precondition { pass } => format!("precondition:{pass}"),
             Self::Layer {
                 layer,
@@ -713,11 +742,7 @@ impl std::fmt::Display for Coordinates {
                 };
                 write!(f, "re-read {pair}, a part {which}")
             }
-            Self::Refill { pause_ms: 0, .. } => write!(f, "without a pause"),
-            Self::Refill { pause_ms, .. } => {
-                let pause = Nanos::from_millis(pause_ms.into());
-                write!(f, "after a pause of {pause}")
-            }
+            Self::Refill { .. } => f.write_str(&self.refill_in_words()),
             Self::Precondition { pass: 1 } => write!(f, "preconditioning, sequential writes"),
             Self::Precondition { .. } => write!(f, "preconditioning, random writes"),
             Self::Layer {

@@ -71,6 +71,9 @@ pub struct SimSpec {
     /// A cap on operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// A cap on bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_limit: Option<Limit>,
     /// A fraction of slow operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Slow>,
@@ -81,14 +84,14 @@ pub struct SimSpec {
     pub bytes: Bytes,
 }
 
-/// A cap like that of cloud volumes, a token bucket: an operation takes a token before it is
-/// served, or waits for one.
+/// A cap like that of cloud volumes, a token bucket: an operation takes a token, or one for each of its
+/// bytes, before it is served, or waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Tokens added per second; at least 1.
-    pub rate: u32,
+    pub rate: u64,
     /// Initial and maximum number of tokens: the burst credit; at least 1.
-    pub burst: u32,
+    pub burst: u64,
 }
 
 /// Operations with a different, constant service time.
@@ -139,6 +142,7 @@ const SIM_DEFAULT: SimSpec = SimSpec {
     stall: None,
     errors: Ratio::ZERO,
     limit: None,
+    byte_limit: None,
     slow: None,
     cache: None,
     bytes: Bytes(4 * GIB),
@@ -159,7 +163,7 @@ impl FromStr for SimSpec {
             let wrong = |why: &str| {
                 usage!(
                     "'{part}' in 'sim:{text}': {why}",
-                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]"
+                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,limit=2000/s+10000][,limit=125MB/s+10GB][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]"
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
@@ -187,9 +191,21 @@ impl FromStr for SimSpec {
                     spec.errors = value.parse().map_err(|_| wrong("not a share"))?;
                 }
                 Some(("limit", value)) => {
-                    let limit = parse_limit(value)
-                        .ok_or_else(|| wrong("a limit is RATE/s or RATE/s+BURST, both above 0"))?;
-                    spec.limit = Some(limit);
+                    let number = |text: &str| text.parse::<u32>().ok().map(u64::from);
+                    let bytes = |text: &str| {
+                        // Without a unit it is a number of operations.
+                        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
+                        let bytes = text.parse::<Bytes>().ok().filter(|_| has_unit);
+                        bytes.map(|bytes| bytes.0)
+                    };
+                    if let Some(limit) = parse_limit(value, number) {
+                        spec.limit = Some(limit);
+                    } else {
+                        let limit = parse_limit(value, bytes).ok_or_else(|| {
+                            wrong("a limit is RATE/s or RATE/s+BURST, both above 0, with a unit if of bytes")
+                        })?;
+                        spec.byte_limit = Some(limit);
+                    }
                 }
                 Some(("slow", value)) => {
                     let slow = parse_slow(value)
@@ -244,16 +260,16 @@ fn parse_stall(text: &str) -> Option<Stall> {
     (stall.length < stall.period).then_some(stall)
 }
 
-/// Parses `2000/s`, or `2000/s+10000`.
-fn parse_limit(text: &str) -> Option<Limit> {
+/// Parses `2000/s`, or `2000/s+10000`, where `number` reads both numbers.
+fn parse_limit(text: &str, number: impl Fn(&str) -> Option<u64>) -> Option<Limit> {
     let (rate, burst) = text.split_once("/s")?;
     let burst = if burst.is_empty() {
         1
     } else {
-        burst.strip_prefix('+')?.parse().ok()?
+        number(burst.strip_prefix('+')?)?
     };
     let limit = Limit {
-        rate: rate.parse().ok()?,
+        rate: number(rate)?,
         burst,
     };
     (limit.rate > 0 && limit.burst > 0).then_some(limit)
@@ -277,6 +293,16 @@ fn parse_cache(text: &str) -> Option<Cache> {
         service: service.parse().ok()?,
     };
     (cache.bytes > Bytes(0) && cache.service > Nanos(0)).then_some(cache)
+}
+
+/// Bytes of a limit with their unit, which tells them from operations.
+fn in_bytes(bytes: u64) -> String {
+    const MB: u64 = 1_000_000;
+    if bytes.is_multiple_of(MB) {
+        format!("{}MB", bytes / MB)
+    } else {
+        format!("{bytes}B")
+    }
 }
 
 impl fmt::Display for SimSpec {
@@ -305,6 +331,12 @@ impl fmt::Display for SimSpec {
             write!(f, ",limit={rate}/s")?;
             if burst > 1 {
                 write!(f, "+{burst}")?;
+            }
+        }
+        if let Some(Limit { rate, burst }) = self.byte_limit {
+            write!(f, ",limit={}/s", in_bytes(rate))?;
+            if burst > 1 {
+                write!(f, "+{}", in_bytes(burst))?;
             }
         }
         if let Some(Slow { service, share }) = self.slow {
@@ -415,7 +447,8 @@ mod tests {
         #[test]
         fn what_is_printed_is_read_back(
             servers in 1u32..4096, service in 1u64..1_000_000_000, stall in 1u64..1000, errors in 0u32..100,
-            limit in prop::option::of((1u32.., 1u32..)), slow in prop::option::of((1u64..1_000_000_000, 0u32..=1000)),
+            limit in prop::option::of((1u32.., 1u32..)), bytes in prop::option::of((1u64..1 << 40, 1u64..1 << 50)),
+            slow in prop::option::of((1u64..1_000_000_000, 0u32..=1000)),
             cache in prop::option::of((1u64..1 << 40, 1u64..1_000_000_000)),
         ) {
             let spec = SimSpec {
@@ -423,7 +456,8 @@ mod tests {
                 service: Nanos(service),
                 stall: Some(Stall { length: Nanos(stall), period: Nanos(stall * 2) }),
                 errors: Ratio::from_percent(f64::from(errors)).unwrap(),
-                limit: limit.map(|(rate, burst)| Limit { rate, burst }),
+                limit: limit.map(|(rate, burst)| Limit { rate: rate.into(), burst: burst.into() }),
+                byte_limit: bytes.map(|(rate, burst)| Limit { rate, burst }),
                 slow: slow.map(|(service, share)| Slow {
                     service: Nanos(service),
                     share: Ratio::from_percent(f64::from(share) / 10.0).unwrap(),

@@ -100,8 +100,14 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::ClosingWrite { .. } => (32, 0),
         Coordinates::Reread { pair, .. } => (33, u64::from(pair)),
         Coordinates::Refill {
-            pause_ms, drain, ..
-        } => (39 + (u64::from(drain) << 8), u64::from(pause_ms)),
+            pause_ms,
+            drain,
+            of_large,
+            ..
+        } => {
+            let which = 39 + (u64::from(drain) << 8) + (u64::from(of_large) << 40);
+            (which, u64::from(pause_ms))
+        }
         Coordinates::Precondition { pass } => (34, u64::from(pass)),
         Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
         Coordinates::Round { round, .. } => (20, u64::from(round)),

@@ -1,5 +1,5 @@
-//! The token bucket of storage that is sold by rate: how many operations it lends, and how fast it takes them
-//! back.
+//! The token buckets of storage that is sold by rate: how many operations or bytes it lends, and how fast it
+//! takes them back.
 //!
 //! Input: records of reads at the knee, each after a pause of known length, while no credit was left. Output:
 //! the rate that lasts, the credit that a second of pause brings back, and the most that comes back.
@@ -29,6 +29,11 @@ const PAUSES_IN_VAIN: usize = 2;
 
 /// Part of a record, at its end, in which what came back is used up.
 const END: usize = 3;
+
+/// True if these rates, each of what lasts, may be one.
+pub fn is_same_rate(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < ALIKE / 2.0
+}
 
 /// True if a fall to `slow` from `fast` is one that pauses may undo.
 pub fn is_worth_pausing(fast: f64, slow: f64) -> bool {
@@ -76,11 +81,12 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// The bucket that these records show; `None` if they show none.
-    pub fn of(records: &[PointRecord]) -> Option<Self> {
-        let refills = records
-            .iter()
-            .filter(|record| record.coordinates.step() == Step::Refill);
+    /// The bucket that these records of small or `large` reads show; `None` if they show none.
+    pub fn of(records: &[PointRecord], large: bool) -> Option<Self> {
+        let refills = records.iter().filter(|record| {
+            let at = record.coordinates;
+            at.step() == Step::Refill && at.is_refill_of_large() == large
+        });
         let records: Vec<&PointRecord> = refills.collect();
         let before = std::iter::once(None).chain(records.iter().map(|record| Some(*record)));
         let refills: Vec<Refill> = records
@@ -153,29 +159,128 @@ impl TokenBucket {
         })
     }
 
-    /// That a sweep ran on its credit in part.
-    pub(super) fn warning(&self) -> Finding {
-        Finding::warning(
-            FindingName::BurstCredit,
-            self.sentence(),
-            "use the sustained rate; a load that stays below it has the credit when it needs it",
-        )
-    }
-
-    /// One sentence, without its end.
-    fn sentence(&self) -> String {
+    /// `2,000 reads/s sustained, 6,000 lent, 2,000 back in each second of pause`.
+    fn in_words(&self) -> String {
         let of = |figure: Estimate| count(rounded(figure.value));
-        let most = match self.burst.interval.and_then(|interval| interval.high) {
-            Some(_) => "",
-            None => "at least ",
-        };
         format!(
-            "it is a token bucket: {} reads per second are sustained, {most}{} are lent beyond that, and \
-             each second of pause brings back {}",
+            "{} reads/s sustained, {}{} lent, {} back in each second of pause",
             of(self.sustained_per_s),
+            at_least(self.burst),
             of(self.burst),
             of(self.refill_per_s)
         )
+    }
+}
+
+/// A token bucket of bytes, in megabytes of 10⁶ bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ByteBucket {
+    /// Megabytes per second without credit.
+    pub sustained_mb_per_s: Estimate,
+    /// Megabytes of credit that a second of pause brings back.
+    pub refill_mb_per_s: Estimate,
+    /// Megabytes of credit at most; without an upper end if the longest pause did not bring back all.
+    pub burst_mb: Estimate,
+}
+
+impl ByteBucket {
+    /// That of reads of `io_bytes` each, which show `bucket`.
+    fn of(bucket: TokenBucket, io_bytes: u32) -> Self {
+        let megabytes = f64::from(io_bytes) / 1e6;
+        Self {
+            sustained_mb_per_s: bucket.sustained_per_s.scaled(megabytes),
+            refill_mb_per_s: bucket.refill_per_s.scaled(megabytes),
+            burst_mb: bucket.burst.scaled(megabytes),
+        }
+    }
+
+    /// `125 MB/s sustained, 3,000 MB lent, 125 MB back in each second of pause`.
+    fn in_words(&self) -> String {
+        let of = |figure: Estimate| count(rounded(figure.value));
+        format!(
+            "{} MB/s sustained, {}{} MB lent, {} MB back in each second of pause",
+            of(self.sustained_mb_per_s),
+            at_least(self.burst_mb),
+            of(self.burst_mb),
+            of(self.refill_mb_per_s)
+        )
+    }
+}
+
+/// The buckets of a storage. One of bytes holds small reads too, and one of operations large ones: what one
+/// bucket explains needs no second.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Buckets {
+    /// What small reads show, whatever they are held by.
+    pub(super) small: Option<TokenBucket>,
+    /// What large reads show.
+    pub(super) large: Option<TokenBucket>,
+    /// The bucket of operations.
+    pub(super) operations: Option<TokenBucket>,
+    /// The bucket of bytes.
+    pub(super) bytes: Option<ByteBucket>,
+}
+
+impl Buckets {
+    /// Those that these records show.
+    pub(super) fn of(records: &[PointRecord]) -> Self {
+        let [small, large] = [false, true].map(|large| TokenBucket::of(records, large));
+        let size = |large: bool| {
+            let mut refills = records.iter().filter(|one| {
+                let at = one.coordinates;
+                at.step() == Step::Refill && at.is_refill_of_large() == large
+            });
+            refills.find_map(|one| one.streams.first().map(|stream| stream.length))
+        };
+        let lasts = |bucket: TokenBucket| bucket.sustained_per_s.value;
+        let both = small.zip(large).zip(size(false).zip(size(true)));
+        let is_of_bytes = both.is_some_and(|((small, large), (short, long))| {
+            is_same_rate(
+                lasts(small) * f64::from(short),
+                lasts(large) * f64::from(long),
+            )
+        });
+        let is_of_operations =
+            both.is_some_and(|((small, large), _)| is_same_rate(lasts(small), lasts(large)));
+        let bytes = large.zip(size(true)).filter(|_| !is_of_operations);
+        Self {
+            small,
+            large,
+            operations: small.filter(|_| !is_of_bytes),
+            bytes: bytes.map(|(large, long)| ByteBucket::of(large, long)),
+        }
+    }
+
+    /// Names them, in place of what was only supposed.
+    pub(super) fn name_in(&self, findings: &mut Vec<Finding>) {
+        if self.small.is_some() {
+            findings.retain(|finding| !finding.is(FindingName::BurstCredit));
+        }
+        findings.splice(0..0, self.warning());
+    }
+
+    /// That a sweep ran on their credit in part.
+    fn warning(&self) -> Option<Finding> {
+        let operations = self.operations.map(|bucket| bucket.in_words());
+        let bytes = self.bytes.map(|bucket| bucket.in_words());
+        let sentence = match (operations, bytes) {
+            (None, None) => return None,
+            (Some(one), None) | (None, Some(one)) => format!("it is a token bucket: {one}"),
+            (Some(one), Some(other)) => format!("it has two token buckets: {one}; {other}"),
+        };
+        Some(Finding::warning(
+            FindingName::BurstCredit,
+            sentence,
+            "use the sustained rate; a load that stays below it has the credit when it needs it",
+        ))
+    }
+}
+
+/// What stands before a burst of which only the lower end is known.
+fn at_least(burst: Estimate) -> &'static str {
+    match burst.interval.and_then(|interval| interval.high) {
+        Some(_) => "",
+        None => "at least ",
     }
 }
 

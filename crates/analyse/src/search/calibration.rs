@@ -5,7 +5,7 @@
 //! one point or of several named ones; nothing is interpolated.
 
 use super::at_load::{AtLoad, AtRate};
-use super::bucket::TokenBucket;
+use super::bucket::{Buckets, ByteBucket, TokenBucket, is_same_rate};
 use super::delivered::{Delivered, DeliveredRates};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
@@ -100,6 +100,9 @@ pub struct Calibration {
     /// The token bucket that lends it, as far as pauses show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<TokenBucket>,
+    /// The token bucket of bytes, as far as pauses between large reads show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byte_bucket: Option<ByteBucket>,
     /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
     pub large: Option<AtLoad>,
     /// Large random reads at depth 1: shows what depth 1 costs.
@@ -222,22 +225,21 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let missed_writes = writes.zip(closing.writes).filter(is_missed);
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
     findings.extend(variation.and_then(run_checks::varied));
-    let differs = |what| move |(searched, closing)| closing_differs(what, searched, closing);
-    findings.extend(missed.map(differs("reads")));
-    findings.extend(missed_writes.map(differs("writes")));
+    let differing = [("reads", missed), ("writes", missed_writes)];
+    findings.extend(differing.into_iter().filter_map(differs));
     findings.extend(low_load.and_then(run_checks::tail));
     let closed = left_without_credit(records, bound).or(closing.knee);
     let lasting = closed.filter(|_| ran_out(&findings) && !others_used(&points, Step::Closing));
-    let bucket = TokenBucket::of(records);
-    let (lasting, searched) = match bucket {
+    let buckets = Buckets::of(records);
+    let (lasting, searched) = match buckets.small {
         None => (lasting, searched),
         // After pauses nobody needs to guess what lasts.
-        Some(bucket) => {
-            findings.retain(|finding| !finding.is(FindingName::BurstCredit));
-            findings.insert(0, bucket.warning());
-            (drained(&points, bucket), at_load(greatest(Step::Depth)))
-        }
+        Some(small) => (
+            drained(&points, small, false),
+            at_load(greatest(Step::Depth)),
+        ),
     };
+    buckets.name_in(&mut findings);
     // Rates above what lasts were served on credit.
     let lasts = lasting.map_or(f64::INFINITY, |lasting| lasting.iops.greatest());
     let sustained = sustained_below(&points, lasts);
@@ -258,11 +260,12 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         at_knee: at_knee
             .map(|at_load| maximum.map_or(at_load, |maximum| at_load.with_rate(maximum.iops))),
         maximum,
-        bucket,
+        bucket: buckets.operations,
+        byte_bucket: buckets.bytes,
         on_credit,
         standing: None,
         delivered: None,
-        large: at_load(greatest(Step::Large)),
+        large: large_reads(&points, &buckets),
         large_low_load: at_load(shallow(Step::Large)),
         stream: at_load(of(Step::Stream).next()),
         sustained,
@@ -302,9 +305,40 @@ fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
         .collect()
 }
 
+/// Says of what was searched that its closing measurement differs, if it does.
+fn differs((what, missed): (&str, Option<(AtLoad, AtLoad)>)) -> Option<Finding> {
+    missed.map(|(searched, closing)| closing_differs(what, searched, closing))
+}
+
+/// Large reads at the depth of their maximum, at the rate that lasts.
+fn large_reads(points: &[PointSummary], buckets: &Buckets) -> Option<AtLoad> {
+    if let Some(bucket) = buckets.large {
+        return drained(points, bucket, true);
+    }
+    let large = points.iter().filter(|point| point.step() == Step::Large);
+    let large = large.filter_map(|point| Some((point, point.classes.first()?)));
+    let (point, class) = large
+        .clone()
+        .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
+    let at_load = AtLoad::of(point, class)?;
+    // Those that fell to the rate of small ones take from the same bucket.
+    let lasts = buckets.operations.map(|bucket| bucket.sustained_per_s);
+    let fell_to = |lasts: &Estimate| {
+        let mut rates = large.map(|(_, class)| class.iops);
+        rates.any(|rate| is_same_rate(rate, lasts.value))
+    };
+    Some(match lasts.filter(fell_to) {
+        Some(lasts) => at_load.with_rate(lasts),
+        None => at_load,
+    })
+}
+
 /// The last reads without credit and without a pause before them, at the rate that lasts.
-fn drained(points: &[PointSummary], bucket: TokenBucket) -> Option<AtLoad> {
-    let without_pause = |point: &&PointSummary| point.coordinates.pause() == Some(Nanos(0));
+fn drained(points: &[PointSummary], bucket: TokenBucket, large: bool) -> Option<AtLoad> {
+    let without_pause = |point: &&PointSummary| {
+        let at = point.coordinates;
+        at.pause() == Some(Nanos(0)) && at.is_refill_of_large() == large
+    };
     let point = points.iter().rfind(without_pause)?;
     let at_load = AtLoad::of(point, point.classes.first()?)?;
     Some(at_load.with_rate(bucket.sustained_per_s))

@@ -34,6 +34,7 @@ pub struct Sim {
 #[derive(Debug, Default)]
 struct SimState {
     bucket: Bucket,
+    byte_bucket: Bucket,
     cached: Recent,
 }
 
@@ -49,16 +50,17 @@ struct Bucket {
 const NANOS_A_SECOND: u128 = 1_000_000_000;
 
 impl Bucket {
-    /// Takes the first token available from `now` on. Returns when it is available.
-    fn take(&mut self, limit: Limit, now: Nanos) -> Nanos {
+    /// Takes the first so many tokens available from `now` on. Returns when they are available: more than
+    /// the bucket holds, once it is full.
+    fn take(&mut self, limit: Limit, tokens: u64, now: Nanos) -> Nanos {
         let rate = u128::from(limit.rate);
-        let depth = u128::from(limit.burst - 1) * NANOS_A_SECOND;
+        let depth = u128::from(limit.burst.saturating_sub(tokens)) * NANOS_A_SECOND;
         let available_at = self
             .full_at
             .saturating_sub(depth)
             .div_ceil(rate)
             .max(now.0.into());
-        self.full_at = self.full_at.max(available_at * rate) + NANOS_A_SECOND;
+        self.full_at = self.full_at.max(available_at * rate) + u128::from(tokens) * NANOS_A_SECOND;
         Nanos(u64::try_from(available_at).unwrap_or(u64::MAX))
     }
 }
@@ -161,17 +163,19 @@ impl SimSession<'_> {
     /// When a server may start `op`, and the service time of the cache on a hit.
     fn admit(&self, op: Op) -> (Nanos, Option<Nanos>) {
         let now = self.clock.now();
-        if self.spec.limit.is_none() && self.spec.cache.is_none() {
+        let limits = [self.spec.limit, self.spec.byte_limit];
+        if limits == [None, None] && self.spec.cache.is_none() {
             return (now, None);
         }
         let mut state = self
             .state
             .lock()
             .expect("nothing panics while it holds the state");
-        let start = self
-            .spec
-            .limit
-            .map_or(now, |limit| state.bucket.take(limit, now));
+        let [operations, bytes] = limits;
+        let start = operations.map_or(now, |limit| state.bucket.take(limit, 1, now));
+        let length = u64::from(op.length);
+        let transferred = bytes.map_or(now, |limit| state.byte_bucket.take(limit, length, now));
+        let start = start.max(transferred);
         let hit = self
             .spec
             .cache

@@ -8,7 +8,7 @@
 use super::request::CalibrateRequest;
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{WINDOW, seed_of};
-use rigel_analyse::search::bucket::{Regained, is_worth_pausing};
+use rigel_analyse::search::bucket::{Regained, is_same_rate, is_worth_pausing};
 use rigel_model::{Arrivals, Coordinates, Load, Nanos, Point, Step, Stream, Until, WarmUp};
 
 /// The first pause.
@@ -20,6 +20,9 @@ const DRAINS_MOST: u32 = 8;
 
 /// What lasts differs by less than this share from what is known to.
 const LASTS_WITHIN: f64 = 0.1;
+
+/// By how much single visits of large reads vary where there is no credit.
+const LARGE_VARIES: f64 = 1.3;
 
 /// How long the storage is read after a pause at least.
 const READ_LEAST_S: f64 = 1.0;
@@ -43,6 +46,8 @@ struct CreditSeen<'a> {
     drains: Vec<&'a PointSummary>,
     /// Reads after pauses, in order.
     pauses: Vec<&'a PointSummary>,
+    /// True if these are large reads.
+    large: bool,
 }
 
 fn rate(point: &PointSummary) -> Option<f64> {
@@ -50,25 +55,39 @@ fn rate(point: &PointSummary) -> Option<f64> {
 }
 
 impl<'a> CreditSeen<'a> {
-    fn of(done: &'a [PointSummary]) -> Option<Self> {
-        let is_small =
-            |at: &PointSummary| at.step() == Step::Depth || is_closing_of_reads(at.coordinates);
-        let small = done.iter().filter(|point| is_small(point));
-        let rates: Vec<(u32, f64)> = small
+    fn of(done: &'a [PointSummary], large: bool) -> Option<Self> {
+        let is_own = |at: &&PointSummary| match at.step() {
+            Step::Large => large,
+            Step::Depth => !large,
+            _ => !large && is_closing_of_reads(at.coordinates),
+        };
+        let rates: Vec<(u32, f64)> = done
+            .iter()
+            .filter(is_own)
             .filter_map(|point| Some((point.coordinates.outstanding(), rate(point)?)))
             .collect();
         let fast = *rates
             .iter()
             .max_by(|one, other| one.1.total_cmp(&other.1))?;
         let deeper = rates.iter().filter(|(depth, _)| *depth >= fast.0);
-        let slow = deeper.map(|(_, rate)| *rate).min_by(f64::total_cmp)?;
-        let refills = done.iter().filter(|one| one.step() == Step::Refill);
+        // Few depths of large reads are measured, each with credit and without it.
+        let deep = done.iter().filter(|_| large).filter(is_own);
+        let deep = deep.filter(|point| point.coordinates.outstanding() >= fast.0);
+        let visits = deep.flat_map(|point| &point.visits);
+        let visits = visits.map(|visit| visit.iops * LARGE_VARIES);
+        let slow = deeper.map(|(_, rate)| *rate).chain(visits);
+        let slow = slow.min_by(f64::total_cmp)?;
+        let is_refill = |one: &&PointSummary| {
+            one.step() == Step::Refill && one.coordinates.is_refill_of_large() == large
+        };
+        let refills = done.iter().filter(is_refill);
         let (drains, pauses) = refills.partition(|one| one.coordinates.pause() == Some(Nanos(0)));
         Some(Self {
             fast,
             slow,
             drains,
             pauses,
+            large,
         })
     }
 
@@ -113,11 +132,26 @@ fn is_closing_of_reads(at: Coordinates) -> bool {
     matches!(at, Coordinates::ClosingDepth { .. })
 }
 
-/// The next pause; `None` if no credit ran out, or enough is known of it.
+/// The next pause: of small reads, then of large ones, unless they are held by the same bucket of operations.
+/// `None` if no credit ran out, or enough is known of it.
 pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<Coordinates> {
-    let seen = CreditSeen::of(done)?;
     let is_closed = done.iter().any(|one| is_closing_of_reads(one.coordinates));
-    if request.ranks > 0 || !is_closed || !is_worth_pausing(seen.fast.1, seen.slow) {
+    if request.ranks > 0 || !is_closed {
+        return None;
+    }
+    let [small, large] = [false, true].map(|large| CreditSeen::of(done, large));
+    let of_operations = |large: &CreditSeen| {
+        let small = small.as_ref().filter(|small| !small.pauses.is_empty());
+        small.is_some_and(|small| is_same_rate(small.lasting(), large.slow))
+    };
+    let large = large.filter(|large| !of_operations(large));
+    let mut all = small.iter().chain(&large);
+    all.find_map(|seen| next_of(request, seen))
+}
+
+/// The next pause of these reads.
+fn next_of(request: &CalibrateRequest, seen: &CreditSeen) -> Option<Coordinates> {
+    if !is_worth_pausing(seen.fast.1, seen.slow) {
         return None;
     }
     let at = |pause_ms, drain| {
@@ -126,6 +160,7 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
             depth,
             pause_ms,
             drain,
+            of_large: seen.large,
         })
     };
     if !seen.is_drained() {
@@ -171,7 +206,8 @@ pub(super) fn point(
     done: &[PointSummary],
 ) -> Point {
     let paused = coordinates.pause().filter(|pause| *pause > Nanos(0));
-    let time = paused.zip(CreditSeen::of(done)).map(|(pause, seen)| {
+    let credit = CreditSeen::of(done, coordinates.is_refill_of_large());
+    let time = paused.zip(credit).map(|(pause, seen)| {
         let time = seen.read_after(pause.as_secs_f64()).0;
         Nanos(time.div_ceil(WINDOW.0) * WINDOW.0)
     });

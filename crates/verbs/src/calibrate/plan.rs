@@ -138,9 +138,12 @@ impl Plan for CalibrateRequest {
             .or_else(|| bucket::next(self, done.points))
             .or_else(|| reread::next(self, done.points, usable))
             .or_else(|| done.next_write())?;
-        if let Coordinates::Refill { depth, .. } = coordinates {
+        if let Coordinates::Refill {
+            depth, of_large, ..
+        } = coordinates
+        {
             // It is measured once, and from its first operation.
-            let stream = self.small_reads(Load::Closed { depth });
+            let stream = self.random_reads(Load::Closed { depth }, of_large);
             return Some(bucket::point(coordinates, stream, seed, done.points));
         }
         let point = self.point(coordinates, usable, seed);
@@ -149,8 +152,11 @@ impl Plan for CalibrateRequest {
 
     /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
     fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
-        if let Coordinates::Refill { depth, .. } = coordinates {
-            let stream = self.small_reads(Load::Closed { depth });
+        if let Coordinates::Refill {
+            depth, of_large, ..
+        } = coordinates
+        {
+            let stream = self.random_reads(Load::Closed { depth }, of_large);
             return bucket::warming(bucket::point(coordinates, stream, seed, &[]));
         }
         let Coordinates::Within { bytes } = coordinates else {
@@ -440,8 +446,9 @@ impl CalibrateRequest {
     }
 
     /// Random reads of blocks of the small size.
-    fn small_reads(&self, load: Load) -> Stream {
-        self.stream(load, Mix::READS, Pattern::Uniform, self.block)
+    fn random_reads(&self, load: Load, large: bool) -> Stream {
+        let length = if large { self.large } else { self.block };
+        self.stream(load, Mix::READS, Pattern::Uniform, length)
     }
 
     fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {
