@@ -258,6 +258,28 @@ fn a_token_bucket_of_bytes_is_told_from_one_of_operations() {
 }
 
 #[test]
+fn stalls_that_only_some_loads_met_count_for_all() {
+    for seed in 1..=6 {
+        let place = Place::new("unseen-stalls");
+        let report = calibrated_by(&place, "sim:4,1ms,stall=1s/10s", seed);
+        let sustained = &report["calibration"]["sustained"];
+        assert!(sustained["kept_rate"].is_null(), "{seed}: {sustained}");
+
+        // 16,000 a second for nine tenths of the time.
+        let place = Place::new("unseen-long-stalls");
+        let report = calibrated_by(&place, "sim:4,250us,stall=3s/30s", seed);
+        let maximum = &report["calibration"]["maximum"]["iops"];
+        let end = |name: &str| maximum["interval"][name].as_f64();
+        let is_held = end("low").is_some_and(|low| low < 14_400.0)
+            && end("high").is_none_or(|high| high > 14_400.0);
+        assert!(is_held, "{seed}: {maximum}");
+    }
+    let place = Place::new("unseen-soak-stalls");
+    let soak = soaked(&place, "sim:4,1ms,stall=1s/10s --every 1m --for 30m");
+    assert!(names(&soak).contains(&"stall"), "{soak}");
+}
+
+#[test]
 fn a_soak_names_the_credit_that_ran_out_and_the_time_that_was_not_measured() {
     let place = Place::new("unseen-soak-credit");
     let target = "sim:64,500us,limit=3000/s+300000";

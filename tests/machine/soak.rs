@@ -440,7 +440,7 @@ fn invalid_requests_are_refused_before_anything_is_made() {
             "soak sim:1,1ms --for 1d --work 100k",
             "'100k' is not an amount of work",
         ),
-        ("soak sim:1,1ms --for 30s", "ends before the first round"),
+        ("soak sim:1,1ms --for 30s", "is shorter than one round"),
         (
             "soak sim:1,1ms --for 1h --every 10ms",
             "--every 10ms is too short",

@@ -171,6 +171,8 @@ impl Ground<'_> {
                     None => "DIRECTORY-ON-IT".into(),
                 }
             }
+            // A model that took writes has no files: only a directory has logs of their own.
+            Target::Sim(_) if self.found.writes.is_some() => "DIRECTORY".into(),
             model => shell_word(&model.to_string()),
         };
         format!("rigel calibrate {target} {options}")

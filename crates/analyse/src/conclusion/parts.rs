@@ -137,8 +137,13 @@ pub fn limit(points: &[PointSummary], shape: &CurveShape, findings: &[Finding]) 
     }
 }
 
-/// Says how many I/Os failed and why, if any did.
+/// Says how many I/Os failed and why, if any did, and that the figures leave them out.
 pub fn failures(points: &[PointSummary]) -> Option<String> {
+    failed(points, "the figures are for the others")
+}
+
+/// Says how many I/Os failed and why, if any did, and what follows for the figures.
+pub fn failed(points: &[PointSummary], so: &str) -> Option<String> {
     let classes = || points.iter().flat_map(|point| &point.classes);
     let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
     for (cause, count) in classes().flat_map(|class| &class.failed) {
@@ -156,7 +161,7 @@ pub fn failures(points: &[PointSummary]) -> Option<String> {
         return Some(format!("All of {all} failed ({first}{more})."));
     }
     Some(format!(
-        "Of {}, {} failed ({first}{more}); the figures are for the others.",
+        "Of {}, {} failed ({first}{more}); {so}.",
         quantity::counted(all, "I/O"),
         quantity::count(failed as f64)
     ))

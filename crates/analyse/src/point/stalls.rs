@@ -6,7 +6,10 @@
 //! queue grows.
 
 use super::lost::{LostTime, upper_median};
-use rigel_model::record::Window;
+use crate::figures::confidence::whole_windows;
+use crate::figures::quantity::{counted, rounded_percent, time};
+use rigel_model::Load;
+use rigel_model::record::{PointRecord, Window};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -111,6 +114,23 @@ impl Stalls {
         stalls
     }
 
+    /// The stalls of a record's first stream.
+    pub fn of_record(record: &PointRecord) -> Self {
+        let Some(stream) = record.streams.first() else {
+            return Self::default();
+        };
+        let windows = whole_windows(stream, record);
+        let width_s = record.window.as_secs_f64();
+        let is_open = |load: &Load| matches!(load, Load::Open { .. });
+        if stream.loads.iter().any(is_open) {
+            return Self::of_jumps(&response_jumps(&windows, width_s));
+        }
+        let slots = stream.loads.iter().map(|load| u64::from(load.slots()));
+        let median = stream.total().response.histogram.quantile(0.5);
+        let median_s = median.map_or(0.0, |band| band.middle() / 1e9);
+        Self::of_closed_loop(&windows, width_s, (slots.sum(), median_s))
+    }
+
     /// The stalls of an open loop together.
     pub(super) fn of_jumps(jumps: &[ResponseJump]) -> Self {
         let mut stalls = Self::default();
@@ -118,6 +138,62 @@ impl Stalls {
             .iter()
             .for_each(|stall| stalls.include(1, stall.seconds));
         stalls
+    }
+}
+
+/// The stalls that several measurements met.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StallsSeen {
+    all: Stalls,
+    /// Measured time in seconds.
+    seconds: f64,
+    /// Measurements that met one.
+    places: u64,
+}
+
+impl StallsSeen {
+    /// Adds what a measurement of `seconds` met.
+    pub fn add(&mut self, stalls: &Stalls, seconds: f64) {
+        self.all.add(stalls);
+        self.seconds += seconds;
+        self.places += u64::from(!stalls.is_none());
+    }
+
+    /// How often, how long and for what share of the time all I/O stalled, and at how many places, each
+    /// called `place`. `None` if fewer than three stalls were met, or they took less than a hundredth of
+    /// the time. Of fewer, those count that took a twentieth: the p99 lies within them, and no operation
+    /// took far longer.
+    pub fn in_words(&self, place: &str) -> Option<String> {
+        const TIMES_MIN: u64 = 3;
+        const SHARE_MIN: f64 = 0.01;
+        const SHARE_OF_FEW_MIN: f64 = 0.05;
+        let Self {
+            all,
+            seconds,
+            places,
+        } = self;
+        let share = all.seconds / seconds;
+        let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
+        let place = match places {
+            1 => format!("at one {place}"),
+            many => format!("at {}", counted(*many, place)),
+        };
+        let often = match all.times {
+            1 => "once".into(),
+            times => format!("{times} times, on average every {}", each(*seconds)),
+        };
+        let least = if all.times < TIMES_MIN {
+            SHARE_OF_FEW_MIN
+        } else {
+            SHARE_MIN
+        };
+        (share >= least).then(|| {
+            format!(
+                "all I/O stalled {often} for {}, {} of the time ({place})",
+                each(all.seconds),
+                rounded_percent(share)
+            )
+        })
     }
 }
 

@@ -202,7 +202,8 @@ impl Crossing {
                 .interval
                 .high
                 .map_or(f64::INFINITY, |high| high / root.load);
-            (root.interval.low / root.load, up)
+            // A root at no load at all has no ratios.
+            ((root.interval.low / root.load).min(1.0), up.max(1.0))
         });
         let high = self.load_of(self.limit, fewer) * up;
         Estimate {
@@ -264,6 +265,12 @@ impl Crossing {
                 } else {
                     BoundVerdict::Undecided
                 }
+            }
+            // It met fewer stalls than come on average, by chance.
+            _ if own == BoundVerdict::Kept
+                && self.stalls.late(load, self.bound.latency, 1.0) > self.limit =>
+            {
+                BoundVerdict::Undecided
             }
             _ => own,
         }

@@ -9,8 +9,8 @@ use super::kernel_witness::contradicted;
 use super::reread::RereadTest;
 use super::shape::CurveShape;
 use crate::figures::confidence::Estimate;
-use crate::figures::quantity::{count, mb_per_second, rounded_percent, time};
-use crate::point::stalls::Stalls;
+use crate::figures::quantity::{count, mb_per_second, rounded_percent};
+use crate::point::stalls::StallsSeen;
 use crate::point::steady::step;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
@@ -248,44 +248,15 @@ pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Findi
     Some(Finding::warning(FindingName::Stall, what, SEE_THE_LOGS))
 }
 
-/// How often, how long and for what share of the time I/O stalled, over all points; `None` if the
-/// windows show fewer than three stalls, or they took less than a hundredth of the time. Of fewer,
-/// those count that took a twentieth: the p99 lies within them, and no operation took far longer.
+/// How often, how long and for what share of the time I/O stalled, over all points.
 fn repeated(points: &[PointSummary]) -> Option<String> {
-    const TIMES_MIN: u64 = 3;
-    const SHARE_MIN: f64 = 0.01;
-    const SHARE_OF_FEW_MIN: f64 = 0.05;
-    let (mut all, mut seconds, mut places) = (Stalls::default(), 0.0, 0);
+    let mut seen = StallsSeen::default();
     for point in points {
-        let Some(class) = point.classes.first() else {
-            continue;
-        };
-        all.add(&class.stalls);
-        seconds += point.measured_s;
-        places += u32::from(!class.stalls.is_none());
+        if let Some(class) = point.classes.first() {
+            seen.add(&class.stalls, point.measured_s);
+        }
     }
-    let share = all.seconds / seconds;
-    let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
-    let place = match places {
-        1 => "at one point".into(),
-        many => format!("at {many} points"),
-    };
-    let often = match all.times {
-        1 => "once".into(),
-        times => format!("{times} times, on average every {}", each(seconds)),
-    };
-    let least = if all.times < TIMES_MIN {
-        SHARE_OF_FEW_MIN
-    } else {
-        SHARE_MIN
-    };
-    (share >= least).then(|| {
-        format!(
-            "all I/O stalled {often} for {}, {} of the time ({place})",
-            each(all.seconds),
-            rounded_percent(share)
-        )
-    })
+    seen.in_words("point")
 }
 
 /// The longest of the operations that took far longer than their point's p99, and the number of
@@ -322,6 +293,11 @@ pub(crate) fn at_more_points(count: usize) -> String {
     }
 }
 
+/// True if the longest operation took far longer than the p99.
+pub(crate) fn is_stalled(max_us: f64, p99_us: f64) -> bool {
+    max_us >= STALL_US && max_us >= STALL_TIMES * p99_us
+}
+
 /// The longest of a point's operations that took far longer than its p99: that time, the p99, and its
 /// class.
 fn worst_of(point: &PointSummary) -> Option<(f64, f64, &ClassSummary)> {
@@ -330,7 +306,7 @@ fn worst_of(point: &PointSummary) -> Option<(f64, f64, &ClassSummary)> {
         Some((latency.max_us, latency.p99_us, class))
     });
     latencies
-        .filter(|(max_us, p99_us, _)| *max_us >= STALL_US && *max_us >= STALL_TIMES * p99_us)
+        .filter(|(max_us, p99_us, _)| is_stalled(*max_us, *p99_us))
         .max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
@@ -678,15 +654,22 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
     let by_chance = both(before)
         .zip(both(last))
         .is_some_and(|(before, last)| before.overlaps(last));
+    let options = match step {
+        Step::Write => "--mix write=100",
+        _ => "--size 1MiB",
+    };
     (last.value > GAIN * before.value && !by_chance).then(|| {
+        let beyond = format!(
+            "measure higher depths: `rigel curve TARGET {options} --depth {depth}..{}`",
+            8 * depth
+        );
         Finding::warning(
             FindingName::NotReached,
             format!(
                 "throughput of {name} was still rising at depth {depth}, the maximum tried: the \
                  limit is higher"
             ),
-            "measure higher depths with `rigel curve --size 1MiB --depth 32..256`, --mix \
-             write=100 for writes",
+            beyond,
         )
     })
 }

@@ -10,11 +10,14 @@ use super::predictability::{order, predictability};
 use super::rounds::{Round, pauses, round};
 use super::types::{Predictability, PredictabilityTerms};
 use crate::figures::modes::ModesReader;
+use crate::figures::quantity::time;
+use crate::point::stalls::{Stalls, StallsSeen};
 use crate::ranks::{SoakHosts, SoakHostsReader};
+use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
 use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord, Verified};
-use rigel_model::{Finding, Load, Objective};
+use rigel_model::{Finding, FindingName, Load, Objective};
 
 /// A series of rounds with its analysis.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +51,43 @@ impl SoakResult {
     }
 }
 
+/// The operations that took far longer than the p99 of their round.
+#[derive(Debug, Clone, Copy, Default)]
+struct Longest {
+    /// Rounds with such an operation, of all.
+    rounds: u64,
+    of: u64,
+    /// The longest, and the p99 of its round, in microseconds.
+    max_us: f64,
+    p99_us: f64,
+}
+
+impl Longest {
+    fn add(&mut self, round: &Round) {
+        self.of += 1;
+        if let (Some(max_us), Some(p99_us)) = (round.latency.max_us, round.latency.p99_us)
+            && is_stalled(max_us, p99_us)
+        {
+            self.rounds += 1;
+            if max_us > self.max_us {
+                (self.max_us, self.p99_us) = (max_us, p99_us);
+            }
+        }
+    }
+
+    fn in_words(&self) -> Option<String> {
+        (self.rounds > 0).then(|| {
+            format!(
+                "in {} of {} rounds an operation took far longer than the p99 there, at most {}, {:.0} times",
+                self.rounds,
+                self.of,
+                time(self.max_us),
+                self.max_us / self.p99_us
+            )
+        })
+    }
+}
+
 /// The times of a round whose operations are of one kind: reads and writes are two modes anyway.
 fn of_one_kind(record: &PointRecord) -> Option<Histogram> {
     let [stream] = record.streams.as_slice() else {
@@ -65,6 +105,8 @@ pub struct SoakReader {
     causes: Causes,
     credit: CreditReader,
     modes: ModesReader,
+    stalls: StallsSeen,
+    longest: Longest,
     verified: Option<Verified>,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
@@ -88,6 +130,8 @@ impl SoakReader {
             if let Some(times) = of_one_kind(record) {
                 self.modes.add(&times);
             }
+            self.longest.add(&round);
+            self.stalls.add(&Stalls::of_record(record), round.seconds);
             if let Some(rate) = round.counted_rate() {
                 self.credit.add(record, rate);
             }
@@ -105,6 +149,14 @@ impl SoakReader {
         self.hosts = group.map(|group| self.of_ranks.result(group, lines));
     }
 
+    /// Warns of what the throughput of rounds does not show.
+    fn stalled(&self) -> Option<Finding> {
+        let both = [self.longest.in_words(), self.stalls.in_words("round")];
+        let said: Vec<String> = both.into_iter().flatten().collect();
+        let is_some = !said.is_empty();
+        is_some.then(|| Finding::warning(FindingName::Stall, said.join("; "), SEE_THE_LOGS))
+    }
+
     /// Analyses the rounds; `request` has their terms.
     pub fn result(mut self, request: &SoakRequest) -> SoakResult {
         let terms = PredictabilityTerms {
@@ -118,6 +170,7 @@ impl SoakReader {
             .into_iter()
             .chain(self.causes.findings())
             .chain(self.credit.finding())
+            .chain(self.stalled())
             .chain(self.modes.finding("I/O of all rounds"))
             .chain(pauses(&self.rounds))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))

@@ -5,7 +5,7 @@ use rigel_analyse::search::reference::ClassStanding;
 use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{LogKind, Step};
+use rigel_model::{Finding, FindingName, LogKind, Step};
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section, Unit};
@@ -47,6 +47,16 @@ pub(super) fn document(
     }
 }
 
+/// What stands behind a throughput that was still rising at the maximum depth that was tried.
+fn rising(calibration: &Calibration, name: &str) -> &'static str {
+    let is_open = |one: &Finding| one.is(FindingName::NotReached) && one.what.contains(name);
+    if calibration.findings.iter().any(is_open) {
+        ", still rising"
+    } else {
+        ""
+    }
+}
+
 fn headlines(calibration: &Calibration) -> Vec<Headline> {
     let is_cached = calibration.cache.reread.and_then(|test| test.is_cached) == Some(true);
     let doubt = if is_cached { "; may be a cache's" } else { "" };
@@ -75,7 +85,7 @@ fn headlines(calibration: &Calibration) -> Vec<Headline> {
             "calibration.large.mb_per_s.value",
             "max throughput",
             at.mb_per_s,
-            of(at),
+            of(at) + rising(calibration, "large reads"),
         ));
     }
     if let Some(at) = calibration.low_load {
