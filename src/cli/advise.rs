@@ -10,7 +10,7 @@ use super::report::warn_if_cut;
 use clap::Args;
 use rigel_analyse::{AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, against};
 use rigel_model::record::journal::Header;
-use rigel_model::{Bytes, Error, GIB, TargetFacts, shell_path, usage};
+use rigel_model::{Bytes, Error, FindingName, GIB, TargetFacts, shell_path, usage};
 use rigel_report::advice;
 use rigel_report::document::Extent;
 use rigel_verbs::Evaluated;
@@ -27,7 +27,7 @@ pub(super) struct AdviseArgs {
     /// Directory of a rigel calibrate run, or its journal
     run: PathBuf,
     /// Products to advise on, separated by commas; reasons and statements are printed for one alone
-    /// [default: all]
+    /// [default: every product]
     #[arg(
         long = "for",
         value_name = "PRODUCT",
@@ -96,11 +96,19 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
         ));
     };
     if found.maximum.is_none() {
-        return Err(usage!(
-            "the calibration in '{place}' was stopped before it measured enough to derive settings",
-            "resume it with `rigel calibrate --resume {run}`",
-            run = shell_path(&args.run)
-        ));
+        let run = shell_path(&args.run);
+        let mut findings = found.findings.iter();
+        return Err(if findings.any(|one| one.is(FindingName::Incomplete)) {
+            usage!(
+                "the calibration in '{place}' was stopped before it measured enough to derive settings",
+                "resume it with `rigel calibrate --resume {run}`"
+            )
+        } else {
+            usage!(
+                "the calibration in '{place}' measured too little to derive settings",
+                "`rigel report {run}` says why"
+            )
+        });
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();

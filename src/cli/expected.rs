@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// What is expected of a run whose verb measures something else.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ExpectedArgs {
-    /// Also decide whether this is kept, as rigel expect does: 'p99<2ms@3000/s', or a profile; may be
+    /// Also decide whether this is kept, as rigel expect does: 'iops>=3000', or a profile; may be
     /// repeated
     #[arg(long, value_name = "CONDITION")]
     expect: Vec<String>,

@@ -247,6 +247,12 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
         Ok(ImportFormat::Csv)
     } else if awr::is_fragment(text) {
         Ok(ImportFormat::Awr)
+    } else if text.starts_with("{\"header\":") {
+        Err(usage!(
+            "'{name}' is the journal of a run of Rigel",
+            "rigel report shows it, and rigel fit takes the demand of it",
+            name = source.name
+        ))
     } else if let Some((what, hint)) = fio::not_read(text) {
         Err(usage!("'{name}' is {what}", hint, name = source.name))
     } else {
@@ -283,6 +289,7 @@ mod tests {
     fn a_refusal_quotes_the_unreadable_text() {
         for (text, part) in [
             ("hello\nworld\n", "its first line is 'hello'"),
+            ("{\"header\":{}}\n", "is the journal of a run"),
             (
                 "time,value\n2026-03-01 00:00,6000 io/s\n",
                 "'6000 io/s' in line 2 is not a number",

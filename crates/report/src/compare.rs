@@ -108,6 +108,12 @@ fn figures(comparison: &Comparison) -> Vec<Headline> {
             .is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
     };
     with.sort_by_key(|(_, row, _)| !differs(row));
+    // One of many figures may differ by chance.
+    let judged = |row: &Row, judgement: Judgement| match judgement {
+        Judgement::Better if !differs(row) => "maybe better",
+        Judgement::Worse if !differs(row) => "maybe worse",
+        known => word(known),
+    };
     with.into_iter()
         .take(FIGURES_MAX)
         .map(|(index, row, change)| {
@@ -129,7 +135,7 @@ fn figures(comparison: &Comparison) -> Vec<Headline> {
                 label: row.name.clone(),
                 value: format!("× {:.3}", change.ratio),
                 interval,
-                note: format!("{}: {before} and {after}", word(change.judgement)),
+                note: format!("{}: {before} and {after}", judged(row, change.judgement)),
                 exact: change.ratio,
             }
         })

@@ -1,14 +1,14 @@
 //! The conclusion of `rigel expect`: the outcome, and the line that decides it.
 
 use super::result::{ExpectResult, ExpectedLine};
-use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
+use rigel_analyse::conclusion::parts::{Conclusion, Objections, failed, time_to_decide};
 use rigel_analyse::figures::quantity::{Amount, counted};
 use rigel_analyse::{BoundVerdict, ExpectedLimit, Limits};
 
 pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
     let objections = Objections {
         caution: None,
-        failure: failures(&found.points),
+        failure: failed(&found.points, "each is taken to be slower than any limit"),
     };
     objections
         .conclude(&answer(found), &found.findings)

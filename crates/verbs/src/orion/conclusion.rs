@@ -15,10 +15,11 @@ pub(super) fn conclusion(header: &Header, result: &MatrixResult) -> Conclusion {
     let caution = still_rising(result);
     if let Some(most) = result.most("small") {
         // What was still rising is no maximum.
-        let bound = if caution.is_some() {
-            "at least"
-        } else {
+        let tried = result.loads().map(|(small, _)| small).max();
+        let bound = if caution.is_none() && tried.is_some_and(|tried| tried > most.small()) {
             "at most"
+        } else {
+            "at least"
         };
         parts.push(format!(
             "{bound} {} small I/Os of {} per second, with {} outstanding{}",
