@@ -9,7 +9,7 @@ use super::lost::{LostTime, upper_median};
 use crate::figures::confidence::whole_windows;
 use crate::figures::quantity::{counted, rounded_percent, time};
 use rigel_model::Load;
-use rigel_model::record::{PointRecord, Window};
+use rigel_model::record::{PointRecord, StreamRecord, Window};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -63,11 +63,7 @@ impl Stalls {
     ///
     /// A stall makes as many operations slow as there are slots. They were due shortly before it, in
     /// one window or in two. So many must be unlikely at the rate at which single ones are slow.
-    pub(super) fn of_closed_loop(
-        windows: &[Window],
-        width_s: f64,
-        (slots, median_s): (u64, f64),
-    ) -> Self {
+    fn of_closed_loop(windows: &[Window], width_s: f64, (slots, median_s): (u64, f64)) -> Self {
         const CHANCE_MAX: f64 = 1e-5;
         let slots = slots.max(1) as f64;
         let least_s = slow_from(windows, slots, median_s);
@@ -121,18 +117,32 @@ impl Stalls {
         };
         let windows = whole_windows(stream, record);
         let width_s = record.window.as_secs_f64();
-        let is_open = |load: &Load| matches!(load, Load::Open { .. });
-        if stream.loads.iter().any(is_open) {
-            return Self::of_jumps(&response_jumps(&windows, width_s));
-        }
-        let slots = stream.loads.iter().map(|load| u64::from(load.slots()));
+        let jumps = response_jumps(&windows, width_s);
         let median = stream.total().response.histogram.quantile(0.5);
         let median_s = median.map_or(0.0, |band| band.middle() / 1e9);
-        Self::of_closed_loop(&windows, width_s, (slots.sum(), median_s))
+        Self::of_stream(stream, (&windows, width_s), &jumps, median_s)
+    }
+
+    /// The stalls of a stream, whose median response time is `median_s` seconds, in consecutive windows of
+    /// one width in seconds, where response times jump so. An open loop whose slots are all taken is a
+    /// closed one.
+    pub(super) fn of_stream(
+        stream: &StreamRecord,
+        (windows, width_s): (&[Window], f64),
+        jumps: &[ResponseJump],
+        median_s: f64,
+    ) -> Self {
+        let is_open = |load: &Load| matches!(load, Load::Open { .. });
+        let is_served = || stream.unserved.iter().all(|unserved| *unserved == 0);
+        if stream.loads.iter().any(is_open) && (is_served() || !jumps.is_empty()) {
+            return Self::of_jumps(jumps);
+        }
+        let slots = stream.loads.iter().map(|load| u64::from(load.slots()));
+        Self::of_closed_loop(windows, width_s, (slots.sum(), median_s))
     }
 
     /// The stalls of an open loop together.
-    pub(super) fn of_jumps(jumps: &[ResponseJump]) -> Self {
+    fn of_jumps(jumps: &[ResponseJump]) -> Self {
         let mut stalls = Self::default();
         jumps
             .iter()

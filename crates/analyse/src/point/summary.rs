@@ -513,6 +513,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
     } else {
         Vec::new()
     };
+    let median_s = latency.map_or(0.0, |latency| latency.p50_us / 1e6);
     ClassSummary {
         name: stream.name.clone(),
         io_bytes: stream.length,
@@ -546,13 +547,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
         }),
         expected: Vec::new(),
         lost: (!open).then(|| LostTime::of(&counts, width_s)),
-        // An open loop whose slots are all taken is a closed one.
-        stalls: if open && (unserved == 0 || !jumps.is_empty()) {
-            Stalls::of_jumps(&jumps)
-        } else {
-            let median_s = latency.map_or(0.0, |latency| latency.p50_us / 1e6);
-            Stalls::of_closed_loop(&windows, width_s, (in_flight, median_s))
-        },
+        stalls: Stalls::of_stream(stream, (&windows, width_s), &jumps, median_s),
         steady: match steady {
             Some(steady) if is_too_short => Some(steady.undecided()),
             steady => steady,

@@ -83,11 +83,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// The bucket that these records of small or `large` reads show; `None` if they show none.
     pub fn of(records: &[PointRecord], large: bool) -> Option<Self> {
-        let refills = records.iter().filter(|record| {
-            let at = record.coordinates;
-            at.step() == Step::Refill && at.is_refill_of_large() == large
-        });
-        let records: Vec<&PointRecord> = refills.collect();
+        let records: Vec<&PointRecord> = refills(records, large).collect();
         let before = std::iter::once(None).chain(records.iter().map(|record| Some(*record)));
         let refills: Vec<Refill> = records
             .iter()
@@ -226,11 +222,8 @@ impl Buckets {
     pub(super) fn of(records: &[PointRecord]) -> Self {
         let [small, large] = [false, true].map(|large| TokenBucket::of(records, large));
         let size = |large: bool| {
-            let mut refills = records.iter().filter(|one| {
-                let at = one.coordinates;
-                at.step() == Step::Refill && at.is_refill_of_large() == large
-            });
-            refills.find_map(|one| one.streams.first().map(|stream| stream.length))
+            let mut streams = refills(records, large).filter_map(|one| one.streams.first());
+            streams.next().map(|stream| stream.length)
         };
         let lasts = |bucket: TokenBucket| bucket.sustained_per_s.value;
         let both = small.zip(large).zip(size(false).zip(size(true)));
@@ -274,6 +267,14 @@ impl Buckets {
             "use the sustained rate; a load that stays below it has the credit when it needs it",
         ))
     }
+}
+
+/// The records of small or `large` reads without a pause, and after one.
+fn refills(records: &[PointRecord], large: bool) -> impl Iterator<Item = &PointRecord> {
+    records.iter().filter(move |record| {
+        let at = record.coordinates;
+        at.step() == Step::Refill && at.is_refill_of_large() == large
+    })
 }
 
 /// What stands before a burst of which only the lower end is known.

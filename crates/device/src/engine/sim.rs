@@ -50,8 +50,8 @@ struct Bucket {
 const NANOS_A_SECOND: u128 = 1_000_000_000;
 
 impl Bucket {
-    /// Takes the first so many tokens available from `now` on. Returns when they are available: more than
-    /// the bucket holds, once it is full.
+    /// Takes this number of tokens. Returns when they are available, `now` at the earliest; for more
+    /// than the bucket holds, that is when it is full.
     fn take(&mut self, limit: Limit, tokens: u64, now: Nanos) -> Nanos {
         let rate = u128::from(limit.rate);
         let depth = u128::from(limit.burst.saturating_sub(tokens)) * NANOS_A_SECOND;
