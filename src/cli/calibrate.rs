@@ -3,7 +3,7 @@
 use super::exit_status::exit_status;
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
-use super::membership;
+use super::membership::Membership;
 use super::output::result;
 use super::page;
 use clap::{Args, ValueEnum};
@@ -115,17 +115,22 @@ impl Database {
 }
 
 /// Measures, and shows the results.
-pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
-    args.measuring.enter()?;
+pub(super) fn run(args: &CalibrateArgs, membership: &Membership) -> Result<u8, Error> {
+    args.measuring.enter(membership)?;
     let is_resumed = args.measuring.outcome.resume.is_some();
     let expected = args
         .expected
         .expectations_of_new(is_resumed, args.provisioned)?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
-        measuring::resume(run, &args.measuring, "calibrate", &[])?
+        measuring::resume(run, &args.measuring, membership, "calibrate", &[])?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
-        measuring::begin(&args.measuring, Box::new(args.request()?), engine)?
+        measuring::begin(
+            &args.measuring,
+            membership,
+            Box::new(args.request(membership)?),
+            engine,
+        )?
     };
     job.expect(expected);
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
@@ -156,8 +161,8 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
 
 impl CalibrateArgs {
     /// All, if this process alone may write, and a directory is there for them.
-    fn own_logs(&self) -> OwnLogs {
-        if self.write && self.measuring.is_directory() && membership::joined().is_none() {
+    fn own_logs(&self, membership: &Membership) -> OwnLogs {
+        if self.write && self.measuring.is_directory() && membership.joined().is_none() {
             OwnLogs::All
         } else {
             OwnLogs::None
@@ -165,15 +170,15 @@ impl CalibrateArgs {
     }
 
     /// The ways to make a record durable that are compared with fdatasync.
-    fn log_methods(&self) -> Vec<SyncMethod> {
+    fn log_methods(&self, membership: &Membership) -> Vec<SyncMethod> {
         let directory = self.measuring.targets.first().map(Path::new);
-        let directory = directory.filter(|_| !self.own_logs().is_none());
+        let directory = directory.filter(|_| !self.own_logs(membership).is_none());
         let mut methods = directory.map_or_else(Vec::new, LogFile::methods);
         methods.retain(|method| *method != SyncMethod::Fdatasync);
         methods
     }
 
-    fn request(&self) -> Result<CalibrateRequest, Error> {
+    fn request(&self, membership: &Membership) -> Result<CalibrateRequest, Error> {
         let default = CalibrateRequest::DEFAULT;
         let (block, large, _) = self
             .like
@@ -211,8 +216,8 @@ impl CalibrateArgs {
             closing,
             num_disks: self.num_disks,
             writes: self.write,
-            own_logs: self.own_logs(),
-            log_methods: self.log_methods(),
+            own_logs: self.own_logs(membership),
+            log_methods: self.log_methods(membership),
             precondition: self.precondition,
             provisioned: self.provisioned,
             bound_given: self.max_latency.is_some(),
@@ -348,14 +353,21 @@ mod tests {
     fn a_run_of_any_time_that_is_accepted_has_parts_that_are() {
         for time in ["30s", "45s", "90s", "15min"] {
             let line = ["calibrate", "sim:1,1ms", "--for", time];
-            let request = Line::try_parse_from(line).unwrap().args.request().unwrap();
+            let request = Line::try_parse_from(line)
+                .unwrap()
+                .args
+                .request(&Membership::default())
+                .unwrap();
             assert!(
                 request.closing >= CalibrateRequest::CLOSING_LEAST,
                 "{time}: {request:?}"
             );
         }
         let line = ["calibrate", "sim:1,1ms", "--closing", "4s"];
-        let refused = Line::try_parse_from(line).unwrap().args.request();
+        let refused = Line::try_parse_from(line)
+            .unwrap()
+            .args
+            .request(&Membership::default());
         let words = refused.unwrap_err().to_string();
         assert!(words.contains("--closing 4.00 s is too short"), "{words}");
     }

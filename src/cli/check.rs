@@ -4,8 +4,9 @@
 //! Apart from `run`, nothing here examines the machine.
 
 use super::calibrate::size_of_io;
+use super::membership::Membership;
 use super::output;
-use super::ranks::{self, JoinArgs};
+use super::ranks::JoinArgs;
 use super::target::{self, is_url};
 use clap::Args;
 use rigel_analyse::{
@@ -54,9 +55,9 @@ pub struct CheckArgs {
 }
 
 /// Examines the targets, prints the findings, and returns the exit status.
-pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
-    args.joining.enter(false)?;
-    ranks::refuse_shared(
+pub(super) fn run(args: &CheckArgs, membership: &Membership) -> Result<u8, Error> {
+    args.joining.enter(membership, false)?;
+    membership.refuse_shared(
         "check",
         "each host has facts and findings of its own",
         "start one process for each host, with --alone",

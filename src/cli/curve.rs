@@ -5,8 +5,9 @@ use super::database;
 use super::exit_status::exit_status;
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
+use super::membership::Membership;
 use super::sql_args::WorkArgs;
-use super::{membership, page, ranges, ranks};
+use super::{page, ranges, ranks};
 use clap::{Args, ValueEnum};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -145,8 +146,8 @@ enum Spacing {
 }
 
 /// Measures, and shows the curve.
-pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
-    args.measuring.enter()?;
+pub(super) fn run(args: &CurveArgs, membership: &Membership) -> Result<u8, Error> {
+    args.measuring.enter(membership)?;
     let is_resumed = args.measuring.outcome.resume.is_some();
     let expected = args
         .expected
@@ -158,9 +159,9 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
                 "give --resume without it, or start another curve"
             ));
         }
-        measuring::resume(run, &args.measuring, "curve", &[])?
+        measuring::resume(run, &args.measuring, membership, "curve", &[])?
     } else if let Some(urls) = database::urls(&args.measuring.targets)? {
-        args.on_database(&urls)?
+        args.on_database(&urls, membership)?
     } else {
         if args.work != WorkArgs::default() {
             return Err(usage!(
@@ -175,11 +176,11 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
             "auto"
         };
         let mut measuring = args.measuring.clone();
-        let request = args.request()?;
+        let request = args.request(membership)?;
         if !request.logs.is_empty() {
             measuring.require_directory("--log", request.background.is_empty())?;
         }
-        measuring::begin(&measuring, Box::new(request), engine)?
+        measuring::begin(&measuring, membership, Box::new(request), engine)?
     };
     job.expect(expected);
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
@@ -193,7 +194,11 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
 
 impl CurveArgs {
     /// Begins a curve of database sessions.
-    fn on_database(&self, urls: &[String]) -> Result<measuring::Job, Error> {
+    fn on_database(
+        &self,
+        urls: &[String],
+        membership: &Membership,
+    ) -> Result<measuring::Job, Error> {
         let own = [
             ("--mix", self.mix.is_some(), "--update"),
             ("--background", self.background.is_some(), "--scan"),
@@ -214,7 +219,7 @@ impl CurveArgs {
         let has_rate = self.rate.is_some();
         let on = self
             .work
-            .on_database(urls, &self.measuring, &own, has_rate)?;
+            .on_database(urls, &self.measuring, membership, &own, has_rate)?;
         let warm_up = WarmUp {
             least: Nanos::from_secs(1),
             most: Nanos::from_secs(5),
@@ -229,13 +234,13 @@ impl CurveArgs {
             in_flight_max: self.in_flight.unwrap_or(on.sessions),
             length: on.tables.block,
             sql: Some(terms),
-            ..self.request()?
+            ..self.request(membership)?
         };
-        measuring::begin_sql(&self.measuring, Box::new(request), on.access)
+        measuring::begin_sql(&self.measuring, membership, Box::new(request), on.access)
     }
 
     /// The rate that one rank offers beside the others.
-    fn neighbours_per_s(&self) -> Result<Option<u64>, Error> {
+    fn neighbours_per_s(&self, membership: &Membership) -> Result<Option<u64>, Error> {
         let Some(text) = &self.neighbours else {
             return Ok(None);
         };
@@ -249,7 +254,7 @@ impl CurveArgs {
                 "write it as 500 or 2k"
             )
         })?;
-        if membership::joined().is_none() {
+        if membership.joined().is_none() {
             return Err(usage!(
                 "--neighbours {text} needs other hosts, and this process measures alone",
                 "start several under mpiexec or srun: docs/methods/ranks.md"
@@ -276,7 +281,7 @@ impl CurveArgs {
         Ok(())
     }
 
-    fn request(&self) -> Result<CurveRequest, Error> {
+    fn request(&self, membership: &Membership) -> Result<CurveRequest, Error> {
         let given = [
             ("--sessions", &self.sessions),
             ("--writers", &self.writers),
@@ -302,7 +307,7 @@ impl CurveArgs {
             is_sql_run: false,
             sql: None,
             ranks: 0,
-            neighbours_per_s: self.neighbours_per_s()?,
+            neighbours_per_s: self.neighbours_per_s(membership)?,
             loads,
             arrivals: match self.arrivals {
                 Some(Spacing::Uniform) => Arrivals::Uniform,

@@ -1,7 +1,8 @@
 //! Databases on a command line: their URLs, and the password, which is never an argument.
 
+use super::membership::Membership;
 use super::output::remark_of_host;
-use super::{prompt, ranks};
+use super::prompt;
 use clap::Args;
 use rigel_database::access::{from_pgpass, shown};
 use rigel_database::{Access, Address, Secret};
@@ -45,17 +46,25 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
 
 /// Access to the databases with these URLs. The password is taken from where libpq and the clients
 /// of `MySQL` take it, or requested on a terminal if a server needs one.
-pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
+pub(super) fn access(
+    urls: &[String],
+    args: &PasswordArgs,
+    membership: &Membership,
+) -> Result<Access, Error> {
     let environment = |name: &str| std::env::var(name).ok();
     let mut access = Access::parse(urls.iter().map(String::as_str), &environment)?;
-    set_passwords(&mut access, args)?;
-    asked_if_wanted(access)
+    set_passwords(&mut access, args, membership)?;
+    asked_if_wanted(access, membership)
 }
 
 /// Access to the databases in a run's journal. Whoever can write the journal may have replaced the
 /// URLs, so they are shown before the first connection, and only a password that is given now is
 /// sent.
-pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
+pub(super) fn access_again(
+    urls: &[String],
+    args: &PasswordArgs,
+    membership: &Membership,
+) -> Result<Access, Error> {
     let mut access = Access::parse(urls.iter().map(String::as_str), &|name| {
         std::env::var(name).ok()
     })?;
@@ -72,13 +81,13 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
              or type the password when asked\n"
         ));
     }
-    password.inspect(|password| set_for_all(&mut access, password));
-    asked_if_wanted(access)
+    password.inspect(|password| set_for_all(&mut access, password, membership));
+    asked_if_wanted(access, membership)
 }
 
 /// The tables that a database has from us.
-pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
-    let access = ranks::own_servers(access);
+pub(super) fn tables_of(access: &Access, membership: &Membership) -> Result<Tables, Error> {
+    let access = membership.own_servers(access);
     rigel_database::find(&access)?.ok_or_else(|| {
         let address = &access.servers[0];
         usage!(
@@ -90,11 +99,11 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
 }
 
 /// Requests the passwords on the terminal of the servers that need one and have none.
-fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
+fn asked_if_wanted(mut access: Access, membership: &Membership) -> Result<Access, Error> {
     if !std::io::stdin().is_terminal() {
         return Ok(access);
     }
-    for address in ranks::own_servers(&access).servers {
+    for address in membership.own_servers(&access).servers {
         if access.password(&address).is_none() && rigel_database::wants_password(&access, &address)?
         {
             access.set_password(&address, prompt::password(&address)?);
@@ -104,8 +113,8 @@ fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
 }
 
 /// Sets the one password that the user gave for all servers of the command line.
-fn set_for_all(access: &mut Access, password: &Secret) {
-    for address in ranks::own_servers(access).servers {
+fn set_for_all(access: &mut Access, password: &Secret, membership: &Membership) {
+    for address in membership.own_servers(access).servers {
         access.set_password(&address, password.clone());
     }
 }
@@ -119,9 +128,13 @@ fn variable(access: &Access) -> &'static str {
 }
 
 /// Sets the passwords of the servers that this process uses.
-fn set_passwords(access: &mut Access, args: &PasswordArgs) -> Result<(), Error> {
+fn set_passwords(
+    access: &mut Access,
+    args: &PasswordArgs,
+    membership: &Membership,
+) -> Result<(), Error> {
     if let Some(path) = &args.password_file {
-        set_for_all(access, &first_line(path)?);
+        set_for_all(access, &first_line(path)?, membership);
         return Ok(());
     }
     // An empty password counts as none, as in libpq.
@@ -129,7 +142,7 @@ fn set_passwords(access: &mut Access, args: &PasswordArgs) -> Result<(), Error> 
         .ok()
         .filter(|password| !password.is_empty())
     {
-        set_for_all(access, &Secret::new(password));
+        set_for_all(access, &Secret::new(password), membership);
         return Ok(());
     }
     if access.dbms() != Dbms::Postgres {
@@ -143,7 +156,7 @@ fn set_passwords(access: &mut Access, args: &PasswordArgs) -> Result<(), Error> 
         return Ok(());
     };
     // A line of that file is for the servers that it names, and for no other.
-    for address in ranks::own_servers(access).servers {
+    for address in membership.own_servers(access).servers {
         let (password, why_not) = from_pgpass(&path, &address);
         if let Some(why) = why_not {
             remark_of_host(&format!("rigel: {why}\n"));

@@ -4,9 +4,10 @@ use super::curve::length;
 use super::exit_status::exit_status;
 use super::expected::AnswerArgs;
 use super::measuring::{self, Job, MeasuringArgs};
+use super::membership::Membership;
 use super::private_server::{PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs, WorkArgs};
-use super::{page, ranges, ranks};
+use super::{page, ranges};
 use clap::Args;
 use rigel_device::engine::{self, AUTO};
 use rigel_model::{Bytes, Error, LogKind, Nanos, Ratio, Target, usage};
@@ -109,9 +110,9 @@ pub(super) struct DuetArgs {
 }
 
 /// Measures until all is decided, and shows the arms.
-pub(super) fn run(args: &DuetArgs) -> Result<u8, Error> {
-    args.measuring.enter()?;
-    ranks::refuse_shared(
+pub(super) fn run(args: &DuetArgs, membership: &Membership) -> Result<u8, Error> {
+    args.measuring.enter(membership)?;
+    membership.refuse_shared(
         "duet",
         "its arms are visited by one host",
         "start one process, with --alone; rigel compare compares runs of several hosts",
@@ -119,9 +120,9 @@ pub(super) fn run(args: &DuetArgs) -> Result<u8, Error> {
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         let servers = args.vary.as_deref().map(|vary| args.servers(vary));
         let servers = servers.transpose()?.unwrap_or_default();
-        measuring::resume(run, &args.measuring, "duet", &servers)?
+        measuring::resume(run, &args.measuring, membership, "duet", &servers)?
     } else {
-        args.job()?
+        args.job(membership)?
     };
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
@@ -135,10 +136,10 @@ pub(super) fn run(args: &DuetArgs) -> Result<u8, Error> {
 
 impl DuetArgs {
     /// A new run.
-    fn job(&self) -> Result<Job, Error> {
+    fn job(&self, membership: &Membership) -> Result<Job, Error> {
         self.check()?;
         if let Some(directory) = &self.private.on {
-            return self.on_servers(directory);
+            return self.on_servers(directory, membership);
         }
         let is_given = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
         if is_given || self.private.server.names_programs() {
@@ -155,7 +156,7 @@ impl DuetArgs {
             first.require_directory("a log", true)?;
         }
         let request = self.request(arms)?;
-        measuring::begin(&first, Box::new(request), AUTO)
+        measuring::begin(&first, membership, Box::new(request), AUTO)
     }
 
     /// Refuses shares out of their range.
@@ -225,7 +226,7 @@ impl DuetArgs {
     }
 
     /// A new run on private servers, one for each value of a setting.
-    fn on_servers(&self, directory: &Path) -> Result<Job, Error> {
+    fn on_servers(&self, directory: &Path, membership: &Membership) -> Result<Job, Error> {
         let given = directory.to_string_lossy();
         if let [target, ..] = &self.measuring.targets[..] {
             return Err(usage!(
@@ -270,7 +271,13 @@ impl DuetArgs {
         };
         let first = request.arms[0].target.take();
         let first = first.expect("every arm was given a server");
-        measuring::begin_on(&self.measuring, Box::new(request), dbms.name(), first)
+        measuring::begin_on(
+            &self.measuring,
+            membership,
+            Box::new(request),
+            dbms.name(),
+            first,
+        )
     }
 
     /// The servers of the arms.

@@ -4,7 +4,8 @@ use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
 use super::expected::{AnswerArgs, ExpectationsAsked, check_list, neither, resumed};
 use super::measuring::{self, MeasuringArgs};
-use super::{output, page, ranks};
+use super::membership::Membership;
+use super::{output, page};
 use clap::Args;
 use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Provisioned, Ratio, usage};
 use rigel_report::data;
@@ -80,13 +81,13 @@ pub(super) struct ExpectArgs {
 }
 
 /// Measures until all is decided, and shows the lines.
-pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
-    args.measuring.enter()?;
+pub(super) fn run(args: &ExpectArgs, membership: &Membership) -> Result<u8, Error> {
+    args.measuring.enter(membership)?;
     if args.measuring.targets == [LIST] {
         list(args.measuring.outcome.json);
         return Ok(0);
     }
-    ranks::refuse_shared(
+    membership.refuse_shared(
         "expect",
         "its expectations are of one host",
         "start one process, with --alone; rigel curve --max-latency measures all hosts together",
@@ -105,7 +106,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
         if let Some(first) = expected.expectations.first() {
             return Err(resumed(&first.to_string()));
         }
-        measuring::resume(run, &measuring, "expect", &[])?
+        measuring::resume(run, &measuring, membership, "expect", &[])?
     } else {
         let request = args.request(expected)?;
         if measuring.targets.is_empty() {
@@ -114,7 +115,7 @@ pub(super) fn run(args: &ExpectArgs) -> Result<u8, Error> {
                 "name it behind them, such as rigel expect 'iops>=3000' /var/lib/data",
             ));
         }
-        measuring::begin(&measuring, Box::new(request), "auto")?
+        measuring::begin(&measuring, membership, Box::new(request), "auto")?
     };
     let Some((run, stopped)) = measuring::measure(&mut job, &measuring)? else {
         return Ok(0);

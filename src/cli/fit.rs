@@ -3,8 +3,9 @@
 use super::calibrate::{refuse_long_point, size_of_io};
 use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
+use super::membership::Membership;
 use super::output::{self, remark};
-use super::{database, demand, membership, page, ranks, sql_args};
+use super::{database, demand, page, sql_args};
 use clap::Args;
 use rigel_analyse::demand::BLOCK_ASSUMED;
 use rigel_analyse::demand::stream_objective::StreamObjective;
@@ -121,18 +122,18 @@ pub(super) struct FitArgs {
 }
 
 /// Measures each target, and shows the results.
-pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
-    args.measuring.enter()?;
+pub(super) fn run(args: &FitArgs, membership: &Membership) -> Result<u8, Error> {
+    args.measuring.enter(membership)?;
     if let Some(run) = &args.measuring.outcome.resume {
         // The demand is in the journal: all that is named are targets.
         let mut measuring = args.measuring.clone();
         let first = args.demand.iter().map(|path| path.clone().into_os_string());
         measuring.targets.splice(..0, first);
-        let job = measuring::resume(run, &measuring, "fit", &[])?;
+        let job = measuring::resume(run, &measuring, membership, "fit", &[])?;
         let fitted = measure(job, &measuring, true)?;
         return Ok(fitted.map_or(0, |one| exit_status(one.found.verdict)));
     }
-    let request = args.shared_request()?;
+    let request = args.shared_request(membership)?;
     let targets = &args.measuring.targets;
     let each: Vec<MeasuringArgs> = targets
         .iter()
@@ -142,7 +143,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     // What is wrong with any of the targets is found before the first is measured.
     let jobs = each
         .iter()
-        .map(|one| args.begin(one, request.clone()))
+        .map(|one| args.begin(one, membership, request.clone()))
         .collect::<Result<Vec<Job>, Error>>()?;
     let mut fitted = Vec::new();
     for (job, one) in jobs.into_iter().zip(&each) {
@@ -180,11 +181,16 @@ impl FitArgs {
     }
 
     /// Begins the run of one target, which `one` names.
-    fn begin(&self, one: &MeasuringArgs, mut request: FitRequest) -> Result<Job, Error> {
+    fn begin(
+        &self,
+        one: &MeasuringArgs,
+        membership: &Membership,
+        mut request: FitRequest,
+    ) -> Result<Job, Error> {
         let urls = database::urls(&one.targets)?;
         request.log = self.log_of(one, &request)?;
         let access = match &urls {
-            Some(urls) => Some(self.with_sessions(one, &urls[0], &mut request)?),
+            Some(urls) => Some(self.with_sessions(one, membership, &urls[0], &mut request)?),
             None if self.sessions.is_some() => {
                 return Err(usage!(
                     "--sessions is for a database, and none is given",
@@ -197,8 +203,8 @@ impl FitArgs {
         request.objectives = objectives(&self.slo, &request)?;
         let request = Box::new(request);
         match access {
-            Some(access) => measuring::begin_sql(one, request, access),
-            None => measuring::begin(one, request, "auto"),
+            Some(access) => measuring::begin_sql(one, membership, request, access),
+            None => measuring::begin(one, membership, request, "auto"),
         }
     }
 
@@ -222,10 +228,11 @@ impl FitArgs {
     fn with_sessions(
         &self,
         one: &MeasuringArgs,
+        membership: &Membership,
         url: &str,
         request: &mut FitRequest,
     ) -> Result<Access, Error> {
-        ranks::refuse_shared(
+        membership.refuse_shared(
             "fit on a database",
             "every host would offer all operations of the demand to it",
             "start it on one host, with one URL",
@@ -250,8 +257,8 @@ impl FitArgs {
                 named = request.named
             ));
         };
-        let access = database::access(&[url.to_string()], &one.password)?;
-        let tables = database::tables_of(&access)?;
+        let access = database::access(&[url.to_string()], &one.password, membership)?;
+        let tables = database::tables_of(&access, membership)?;
         let there = operations.work.tables;
         if there != tables {
             remark(&format!("the demand is of {there}; here are {tables}\n"));
@@ -301,8 +308,8 @@ impl FitArgs {
     }
 
     /// The request, which all ranks have from rank 0: only its host needs the files of the demand.
-    fn shared_request(&self) -> Result<FitRequest, Error> {
-        match membership::joined() {
+    fn shared_request(&self, membership: &Membership) -> Result<FitRequest, Error> {
+        match membership.joined() {
             None => self.request(1),
             Some(ranks) if ranks.is_root() => {
                 let request = self.request(ranks.size())?;

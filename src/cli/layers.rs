@@ -3,10 +3,11 @@
 
 use super::calibrate::refuse_long_point;
 use super::measuring::{self, MeasuringArgs};
+use super::membership::Membership;
 use super::outcome::OutcomeArgs;
 use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
-use super::{conf::Settings, page, ranges, ranks};
+use super::{conf::Settings, page, ranges};
 use clap::Args;
 use rigel_model::{Dbms, Error, Nanos, SqlWork, Tables, WarmUp, usage};
 use rigel_verbs::Evaluated;
@@ -81,13 +82,13 @@ pub(super) struct LayersArgs {
 }
 
 /// Measures, and shows the table.
-pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
+pub(super) fn run(args: &LayersArgs, membership: &Membership) -> Result<u8, Error> {
     let measuring = MeasuringArgs {
         outcome: args.outcome.clone(),
         ..MeasuringArgs::default()
     };
-    measuring.enter()?;
-    ranks::refuse_shared(
+    measuring.enter(membership)?;
+    membership.refuse_shared(
         "layers",
         "it shows where the I/O of one host goes, on a server that it makes there",
         "start one process, with --alone; rigel curve and rigel sql run measure all hosts together",
@@ -96,6 +97,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         measuring::resume(
             run,
             &measuring,
+            membership,
             "layers",
             std::slice::from_ref(&args.server),
         )?
@@ -108,6 +110,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         let request = Box::new(request);
         measuring::begin_private(
             &measuring,
+            membership,
             request,
             args.server.dbms(),
             args.directory

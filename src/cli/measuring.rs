@@ -11,17 +11,17 @@ pub(super) mod rounds;
 
 use super::database;
 use super::exit_status::{exit_status, worse};
+use super::membership::Membership;
 use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
 use super::private_server::ServerArgs;
 use super::progress::Progress;
+use super::ranks;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
-use super::{membership, ranks};
 pub(super) use args::{BlocksArgs, MeasuringArgs, SHARED, engines, target};
 use benches::Benches;
-use host_lines::HostLines;
 pub(super) use job::Job;
 use job::begun_in;
 use rank_journal::OwnJournal;
@@ -48,18 +48,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A new run: everything that can be wrong with the request is found here, before anything is
 /// opened or written. `engine` is the one to take where none is asked for.
-pub(super) fn begin(args: &MeasuringArgs, verb: Box<dyn Verb>, engine: &str) -> Result<Job, Error> {
-    begin_on(args, verb, engine, target(args)?)
+pub(super) fn begin(
+    args: &MeasuringArgs,
+    membership: &Membership,
+    verb: Box<dyn Verb>,
+    engine: &str,
+) -> Result<Job, Error> {
+    begin_on(args, membership, verb, engine, target(args)?)
 }
 
 /// The same on a database.
 pub(super) fn begin_sql(
     args: &MeasuringArgs,
+    membership: &Membership,
     verb: Box<dyn Verb>,
     access: Access,
 ) -> Result<Job, Error> {
     let target = resumed::sql_target(&access);
-    let job = begin_on(args, verb, access.dbms().name(), target)?;
+    let job = begin_on(args, membership, verb, access.dbms().name(), target)?;
     Ok(Job {
         access: Some(access),
         ..job
@@ -69,12 +75,19 @@ pub(super) fn begin_sql(
 /// The same on a server that is made for this run in `directory`, when it is measured.
 pub(super) fn begin_private(
     args: &MeasuringArgs,
+    membership: &Membership,
     verb: Box<dyn Verb>,
     dbms: Dbms,
     directory: &Path,
     server: PrivateServer,
 ) -> Result<Job, Error> {
-    begin_on(args, verb, dbms.name(), private(dbms, directory, server))
+    begin_on(
+        args,
+        membership,
+        verb,
+        dbms.name(),
+        private(dbms, directory, server),
+    )
 }
 
 /// A server that is made for a run in `directory`.
@@ -90,17 +103,18 @@ pub(super) fn private(dbms: Dbms, directory: &Path, server: PrivateServer) -> Ta
 /// The same on a target that is known already.
 pub(super) fn begin_on(
     args: &MeasuringArgs,
+    membership: &Membership,
     verb: Box<dyn Verb>,
     engine: &str,
     target: Target,
 ) -> Result<Job, Error> {
     refuse_unseen(args, &*verb, &target)?;
-    let results = if membership::is_follower() {
+    let results = if membership.as_follower().is_some() {
         Results::elsewhere()
     } else {
         Results::begin(args.outcome.out.as_deref(), verb.name())?
     };
-    Ok(job(args, verb, engine, target, results))
+    Ok(job(args, membership, verb, engine, target, results))
 }
 
 /// Refuses to verify where no bytes are read, or where others write them.
@@ -132,6 +146,7 @@ pub(super) fn refuse_unseen(
 /// A new run that leaves these results.
 pub(super) fn job(
     args: &MeasuringArgs,
+    membership: &Membership,
     verb: Box<dyn Verb>,
     engine: &str,
     target: Target,
@@ -166,6 +181,7 @@ pub(super) fn job(
         agreement: Agreement::default(),
         separate: args.outcome.ranks.separate,
         same_blocks: args.outcome.ranks.same_blocks,
+        membership: membership.clone(),
     }
 }
 
@@ -174,22 +190,23 @@ pub(super) fn job(
 pub(super) fn resume(
     run: &Path,
     args: &MeasuringArgs,
+    membership: &Membership,
     verb: &str,
     servers: &[ServerArgs],
 ) -> Result<Job, Error> {
     let path = run;
-    let named = NamedAgain::of(args)?;
-    if let Some(ranks) = membership::joined().filter(|ranks| !ranks.is_root()) {
+    let named = NamedAgain::of(args, membership)?;
+    if let Some(ranks) = membership.as_follower() {
         // Only rank 0 has the journal.
-        return resumed::follow(ranks, args, named, verb);
+        return resumed::follow(ranks, args, membership, named, verb);
     }
     let (journal, run) = Journal::reopen(path)?;
     if run.cut {
         remark("the journal's last line is incomplete: its point is measured again\n");
     }
     refuse_other_verb(&*rigel_verbs::of(&run.header)?, &run.header, verb, path)?;
-    resumed::share(&run.header, args)?;
-    job_again(path, args, named, servers, (journal, run))
+    resumed::share(&run.header, args, membership)?;
+    job_again(path, args, membership, named, servers, (journal, run))
 }
 
 /// Refuses to resume a run by another verb than its own.
@@ -232,6 +249,7 @@ pub(super) fn resume_command(verb: &dyn Verb, header: &Header, path: &Path) -> S
 fn job_again(
     path: &Path,
     args: &MeasuringArgs,
+    membership: &Membership,
     named: Option<NamedAgain>,
     servers: &[ServerArgs],
     resumed: (Journal, Run),
@@ -265,13 +283,14 @@ fn job_again(
         agreement: Agreement::default(),
         separate: header.ranks.as_ref().is_some_and(|group| group.separate),
         same_blocks: header.ranks.as_ref().is_some_and(|group| group.same_blocks),
+        membership: membership.clone(),
     };
     // A complete run needs its target no more, nor a remark about it.
     if job.is_over() {
         return Ok(job);
     }
     if let Some(named) = named {
-        (job.target, job.access) = resumed::again(&named, header, args)?;
+        (job.target, job.access) = resumed::again(&named, header, args, membership)?;
     } else {
         job.target = target_again(header, &begun_in);
         job.access = access_again(&mut job, args, servers)?;
@@ -316,7 +335,9 @@ fn access_again(
         Target::Sql(_) if servers.iter().any(ServerArgs::names_programs) => {
             Err(ServerArgs::without_server())
         }
-        Target::Sql(servers) => database::access_again(&servers.urls, &args.password).map(Some),
+        Target::Sql(servers) => {
+            database::access_again(&servers.urls, &args.password, &job.membership).map(Some)
+        }
         other if !servers.is_empty() => Err(usage!(
             "settings of servers are given, and this run was made on '{other}'",
             "give --resume without --vary: a resumed run has its original options"
@@ -472,9 +493,9 @@ pub(super) fn measure_announced(
         return Ok(Some((Run::read(job.results.path())?, false)));
     }
     let stop = stop_flag()?;
-    let own = OwnJournal::asked(&outcome.ranks, outcome.resume.is_some());
+    let own = OwnJournal::asked(&outcome.ranks, &job.membership, outcome.resume.is_some());
     job.agree(&outcome.ranks, own.as_ref().err())?;
-    if let Some(ranks) = membership::joined().filter(|ranks| !ranks.is_root()) {
+    if let Some(ranks) = job.membership.as_follower() {
         return follow(job, own?, ranks, &stop).map(|()| None);
     }
     let metrics = Metrics::of(outcome)?;
@@ -553,7 +574,8 @@ fn prepare_and_measure(
 ) -> Result<(), Error> {
     let benches = Benches::prepare(job, stop, listen)?;
     benches.name_engines(&mut *job.verb);
-    let together = membership::joined();
+    let membership = job.membership.clone();
+    let together = membership.joined();
     let group = benches.all_ready(job)?;
     let is_matrix = job.verb.name() == "orion";
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
@@ -572,7 +594,7 @@ fn prepare_and_measure(
         .iter()
         .flat_map(|run| &run.points)
         .for_each(|record| ended(&header, Some(record)));
-    let lines = HostLines::of(&*job.verb, job.results.path(), before.is_some())?;
+    let lines = job.host_lines(before.is_some())?;
     let done = before.map_or_else(Vec::new, |run| run.points);
     let done = still_valid(done, &job.target);
     is_ready(job);

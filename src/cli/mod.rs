@@ -50,6 +50,7 @@ mod watch;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use membership::Membership;
 use rigel_database::Address;
 use rigel_database::access::{has_scheme, may_hold_password, names_password};
 use rigel_device::rights;
@@ -183,22 +184,23 @@ fn touches_storage(arguments: &[OsString]) -> bool {
 }
 
 fn run(arguments: Vec<OsString>) -> u8 {
+    let membership = &Membership::default();
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
     let outcome = if let Err(refused) = refuse_passwords(&arguments) {
         Err(refused)
     } else if called.is_some_and(|name| name == "orion") {
-        orion::run(&arguments[1..])
+        orion::run(&arguments[1..], membership)
     } else if arguments.get(1).is_some_and(|verb| verb == "orion") {
-        orion::run(&arguments[2..])
+        orion::run(&arguments[2..], membership)
     } else if arguments.iter().skip(1).eq(["help", "orion"]) {
-        orion::run(&["-help".into()])
+        orion::run(&["-help".into()], membership)
     } else if version::is_asked(&arguments) {
         output::result(&version::about());
         Ok(0)
     } else {
-        other_verb(arguments)
+        other_verb(arguments, membership)
     };
-    ranks::concluded(output::concluded(outcome))
+    ranks::concluded(membership, output::concluded(outcome))
 }
 
 /// Refuses arguments that contain, or may contain, a password, before anything can repeat them,
@@ -224,22 +226,22 @@ fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
     Ok(())
 }
 
-fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
+fn other_verb(arguments: Vec<OsString>, membership: &Membership) -> Result<u8, Error> {
     let parsed = command()
         .try_get_matches_from(arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(cli) => match cli.verb {
-            CliVerb::Calibrate(args) => calibrate::run(&args),
-            CliVerb::Curve(args) => curve::run(&args),
-            CliVerb::Sql(args) => sql::run(&args),
-            CliVerb::Layers(args) => layers::run(&args),
-            CliVerb::Soak(args) => soak::run(&args),
-            CliVerb::Watch(args) => watch::run(&args),
-            CliVerb::Fit(args) => fit::run(&args),
-            CliVerb::Expect(args) => expect::run(&args),
-            CliVerb::Duet(args) => duet::run(&args),
-            CliVerb::Check(args) => check::run(&args),
+            CliVerb::Calibrate(args) => calibrate::run(&args, membership),
+            CliVerb::Curve(args) => curve::run(&args, membership),
+            CliVerb::Sql(args) => sql::run(&args, membership),
+            CliVerb::Layers(args) => layers::run(&args, membership),
+            CliVerb::Soak(args) => soak::run(&args, membership),
+            CliVerb::Watch(args) => watch::run(&args, membership),
+            CliVerb::Fit(args) => fit::run(&args, membership),
+            CliVerb::Expect(args) => expect::run(&args, membership),
+            CliVerb::Duet(args) => duet::run(&args, membership),
+            CliVerb::Check(args) => check::run(&args, membership),
             CliVerb::Import(args) => import::run(&args),
             CliVerb::Report(args) => report::run(&args),
             CliVerb::Advise(args) => advise::run(&args),

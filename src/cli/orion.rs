@@ -1,6 +1,7 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
 use super::measuring::{self, Announce, BlocksArgs, Job, MeasuringArgs, refuse_failed};
+use super::membership::Membership;
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{self, remark, result};
 use super::page;
@@ -46,7 +47,7 @@ fn made_by(verb: &str) -> Error {
 }
 
 /// Runs the verb with its own arguments.
-pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
+pub(super) fn run(arguments: &[OsString], membership: &Membership) -> Result<u8, Error> {
     let args = match orion_args::parse(arguments.iter().cloned())? {
         Parsed::Help(text) => {
             result(&text);
@@ -54,13 +55,16 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         }
         Parsed::Measure(args) => args,
     };
-    args.outcome.ranks.joining.enter(!args.destroy.is_empty())?;
+    args.outcome
+        .ranks
+        .joining
+        .enter(membership, !args.destroy.is_empty())?;
     args.remarks()
         .iter()
         .for_each(|text| remark(&format!("{text}\n")));
     let mut job = match &args.outcome.resume {
-        Some(run) => resume(run, &args)?,
-        None => begin(&args, arguments)?,
+        Some(run) => resume(run, &args, membership)?,
+        None => begin(&args, membership, arguments)?,
     };
     let request = request_of(&job)?.clone();
     let announcer = Announcer {
@@ -135,7 +139,7 @@ fn request_of(job: &Job) -> Result<&OrionRequest, Error> {
 
 /// A new run: everything that can be wrong with the request is found here, before anything is
 /// opened or written.
-fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
+fn begin(args: &OrionArgs, membership: &Membership, arguments: &[OsString]) -> Result<Job, Error> {
     let (request, target) = args.resolve(|| read_lun(&args.testname), Path::is_dir)?;
     check_members(&target)?;
     measuring::refuse_unseen(&measuring(args), &request, &target)?;
@@ -158,6 +162,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     };
     let mut job = measuring::job(
         &measuring(args),
+        membership,
         Box::new(request),
         &args.engine,
         target,
@@ -190,8 +195,8 @@ fn measuring(args: &OrionArgs) -> MeasuringArgs {
 }
 
 /// A run that was cut short, from its journal.
-fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
-    let job = measuring::resume(run, &measuring(args), "orion", &[])?;
+fn resume(run: &Path, args: &OrionArgs, membership: &Membership) -> Result<Job, Error> {
+    let job = measuring::resume(run, &measuring(args), membership, "orion", &[])?;
     job.files
         .iter()
         .try_for_each(|files| refuse_unsafe(&files.prefix))?;

@@ -5,15 +5,33 @@
 //! and the texts of a journal may contain anything. A rank that only measures leaves results and
 //! remarks to rank 0; its errors are printed.
 
-use super::membership::is_follower;
 use rigel_model::{Error, escaped, escaped_json, failed, spoken};
 use std::io::{self, ErrorKind, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The first reason why results could not be printed. Reported at the end: a run that cannot show
-/// its results is still written to its directory. A process has one stdout, and every part of the
-/// command line prints to it.
-static LOST: OnceLock<String> = OnceLock::new();
+/// What becomes of what is printed.
+struct Printing {
+    /// Results and remarks are left to rank 0.
+    is_silent: bool,
+    /// The first reason why results could not be printed. Reported at the end: a run that cannot show
+    /// its results is still written to its directory.
+    lost: Option<String>,
+}
+
+/// A process has one stdout, and every part of the command line prints to it.
+static PRINTING: Mutex<Printing> = Mutex::new(Printing {
+    is_silent: false,
+    lost: None,
+});
+
+fn printing() -> MutexGuard<'static, Printing> {
+    PRINTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on, results and remarks are another rank's to print.
+pub(super) fn leave_to_root() {
+    printing().is_silent = true;
+}
 
 /// Prints a result as text; it may be piped to programs.
 pub(super) fn result(text: &str) {
@@ -27,7 +45,7 @@ pub(super) fn json(document: &str) {
 
 /// Prints a result whose format does its own escaping, such as CSV and HTML.
 pub(super) fn raw(text: &str) {
-    if is_follower() {
+    if printing().is_silent {
         return;
     }
     let mut out = io::stdout().lock();
@@ -39,13 +57,13 @@ pub(super) fn noted(printed: io::Result<()>) {
     if let Err(error) = printed
         && error.kind() != ErrorKind::BrokenPipe
     {
-        LOST.get_or_init(|| error.to_string());
+        printing().lost.get_or_insert_with(|| error.to_string());
     }
 }
 
 /// The final outcome of the program: a failure if results could not be printed.
 pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
-    match (outcome, LOST.get()) {
+    match (outcome, &printing().lost) {
         (Ok(_), Some(why)) => Err(failed!(
             "the results could not be written to stdout: {why}",
             "free some space; `rigel report` prints the results of a run again"
@@ -56,7 +74,7 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
 
 /// Prints complete lines for people.
 pub(super) fn remark(text: &str) {
-    if !is_follower() {
+    if !printing().is_silent {
         print(text);
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! Only rank 0 prints results, and only rank 0 prints errors: another rank sends its own there.
 
-use super::{membership, output};
+use super::membership::Membership;
+use super::output;
 use clap::Args;
-use rigel_database::Access;
 use rigel_device::bounded;
 use rigel_device::engine::inherited;
 use rigel_device::observe;
@@ -17,7 +17,7 @@ use rigel_ranks::MpiLibrary;
 use rigel_ranks::pmi::Pmi;
 use rigel_ranks::{Channel, Joining, LaunchedAs, ProcessManager, RankMember, Ranks, SILENCE_LEAST};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::PoisonError;
 
@@ -92,7 +92,7 @@ impl JoinArgs {
     ///
     /// # Errors
     /// It is one of many without a channel to the others, or they did not all come.
-    pub(super) fn enter(&self, destroys: bool) -> Result<(), Error> {
+    pub(super) fn enter(&self, membership: &Membership, destroys: bool) -> Result<(), Error> {
         let environment = |name: &str| std::env::var_os(name);
         let place = LaunchedAs::decide(&environment, self.alone, destroys)?;
         let LaunchedAs::Rank(channel) = place else {
@@ -124,12 +124,14 @@ impl JoinArgs {
         let stop = super::stop::stop_flag()?;
         let ranks =
             Ranks::join(manager, &joining, &member(), stop).map_err(|(error, manager)| {
-                membership::fail(manager);
+                membership.fail(manager);
                 error
             })?;
         let (size, hosts) = (ranks.size(), ranks.hosts());
-        // From here on, a rank that only measures prints no remarks.
-        membership::join(ranks);
+        if !ranks.is_root() {
+            output::leave_to_root();
+        }
+        membership.join(ranks);
         output::remark(&format!(
             "{size} ranks on {hosts} {}\n",
             if hosts == 1 { "host" } else { "hosts" }
@@ -187,11 +189,11 @@ fn member() -> RankMember {
 
 /// Ends the process's part of the run: prints the error at rank 0, sends it there from any other.
 /// Returns the exit status, which is that of rank 0 for all.
-pub(super) fn concluded(outcome: Result<u8, Error>) -> u8 {
-    let Some(ranks) = membership::joined() else {
+pub(super) fn concluded(membership: &Membership, outcome: Result<u8, Error>) -> u8 {
+    let Some(ranks) = membership.joined() else {
         return outcome.unwrap_or_else(|error| {
             output::complain(&error);
-            if let Some(manager) = membership::unjoined() {
+            if let Some(manager) = membership.unjoined() {
                 // Said first: no launcher says why.
                 let mut manager = manager.lock().unwrap_or_else(PoisonError::into_inner);
                 let _ = manager.abort(error.exit_status());
@@ -258,15 +260,6 @@ fn complain(ranks: &Ranks, error: &Error) {
     ));
 }
 
-/// The servers that this process uses of those that were given: all of them, unless there are other
-/// ranks.
-pub(super) fn own_servers(access: &Access) -> Access {
-    match membership::joined() {
-        Some(ranks) => access.of_rank(ranks.rank(), ranks.size()),
-        None => access.clone(),
-    }
-}
-
 /// Refuses other terms between the hosts than the run had that is resumed: they decide which blocks
 /// are written, so each rank takes them from its own command line.
 pub(super) fn refuse_other_flags(then: &RankGroup, now: &RanksArgs) -> Result<(), Error> {
@@ -283,31 +276,6 @@ pub(super) fn refuse_other_flags(then: &RankGroup, now: &RanksArgs) -> Result<()
         Some((flag, ..)) => Err(usage!(
             "{flag} is given, and this run was made without it",
             "resume it without, or start another run"
-        )),
-    }
-}
-
-/// Refuses a private server for several ranks: each would make its own.
-pub(super) fn refuse_private(directory: &Path) -> Result<(), Error> {
-    match membership::joined() {
-        None => Ok(()),
-        Some(ranks) => Err(usage!(
-            "{size} ranks cannot share a private server in '{directory}'",
-            "start one process, or measure a server that is there, by its URL",
-            size = ranks.size(),
-            directory = directory.display()
-        )),
-    }
-}
-
-/// Refuses a verb that several ranks cannot share, and says why.
-pub(super) fn refuse_shared(verb: &str, why: &str, hint: &str) -> Result<(), Error> {
-    match membership::joined() {
-        None => Ok(()),
-        Some(ranks) => Err(usage!(
-            "{size} ranks cannot share rigel {verb}: {why}",
-            hint,
-            size = ranks.size()
         )),
     }
 }

@@ -2,11 +2,12 @@
 
 use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs, resume_command, rounds};
+use super::membership::Membership;
 use super::metrics::Metrics;
 use super::output::remark;
 use super::results::Results;
 use super::sql_args::WorkArgs;
-use super::{database, membership, page, ranges};
+use super::{database, page, ranges};
 use clap::Args;
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -133,17 +134,20 @@ struct SoakLoadArgs {
 }
 
 /// Measures, and reports how predictable the storage was.
-pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
-    args.measuring.enter()?;
+pub(super) fn run(args: &SoakArgs, membership: &Membership) -> Result<u8, Error> {
+    args.measuring.enter(membership)?;
     if args.measuring.outcome.resume.is_some() && args.work != WorkArgs::default() {
         return Err(usage!(
             "a resumed soak has its original options",
             "give --resume without options of the work, or start another soak"
         ));
     }
-    if let Some(ranks) = membership::joined().filter(|ranks| !ranks.is_root()) {
+    if let Some(ranks) = membership.as_follower() {
         let resumed = args.measuring.outcome.resume.as_deref();
-        return rounds::follow(ranks, resumed, &args.measuring, &|| args.begin()).map(|()| 0);
+        return rounds::follow(ranks, resumed, &args.measuring, membership, &|| {
+            args.begin(membership)
+        })
+        .map(|()| 0);
     }
     let metrics = Metrics::of(&args.measuring.outcome)?;
     let mut ended = |header: &Header, record: Option<&PointRecord>| {
@@ -153,7 +157,8 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     };
     let (mut job, last) = match &args.measuring.outcome.resume {
         Some(run) => {
-            let Some(resumed) = rounds::resume(run, &args.measuring, &mut ended)? else {
+            let Some(resumed) = rounds::resume(run, &args.measuring, membership, &mut ended)?
+            else {
                 remark("this soak is complete: nothing is left to measure\n\n");
                 return report_on(
                     Results::existing(run).path(),
@@ -163,7 +168,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
             };
             resumed
         }
-        None => (args.begin()?, 0),
+        None => (args.begin(membership)?, 0),
     };
     let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
     let outcome = report_on(
@@ -243,9 +248,9 @@ fn refuse_incomplete(result: &Predictability) -> Result<(), Error> {
 }
 
 impl SoakArgs {
-    fn begin(&self) -> Result<Job, Error> {
+    fn begin(&self, membership: &Membership) -> Result<Job, Error> {
         if let Some(urls) = database::urls(&self.measuring.targets)? {
-            return self.on_database(&urls);
+            return self.on_database(&urls, membership);
         }
         if self.work != WorkArgs::default() {
             return Err(usage!(
@@ -256,10 +261,10 @@ impl SoakArgs {
         }
         let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
         let request = self.request(length, 8, None)?;
-        measuring::begin(&self.measuring, Box::new(request), "auto")
+        measuring::begin(&self.measuring, membership, Box::new(request), "auto")
     }
 
-    fn on_database(&self, urls: &[String]) -> Result<Job, Error> {
+    fn on_database(&self, urls: &[String], membership: &Membership) -> Result<Job, Error> {
         let own = [
             ("--mix", self.load.mix.is_some(), "--update"),
             ("--pattern", self.load.pattern != "uniform", "--hot-spot"),
@@ -268,9 +273,9 @@ impl SoakArgs {
         let has_rate = self.load.rate.is_some();
         let on = self
             .work
-            .on_database(urls, &self.measuring, &own, has_rate)?;
+            .on_database(urls, &self.measuring, membership, &own, has_rate)?;
         let request = self.request(on.tables.block, on.sessions, Some(on.work))?;
-        measuring::begin_sql(&self.measuring, Box::new(request), on.access)
+        measuring::begin_sql(&self.measuring, membership, Box::new(request), on.access)
     }
 
     fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {

@@ -5,6 +5,7 @@ use super::database::{self, PasswordArgs};
 use super::exit_status::exit_status;
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
+use super::membership::Membership;
 use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
 use super::private_server::{PrivateArgs, ServerArgs, load_tables};
@@ -12,7 +13,7 @@ use super::progress::ProgressMode;
 use super::ranks::JoinArgs;
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::sql_script::{self, ScriptArgs};
-use super::{calibrate, membership, page, ranges, ranks};
+use super::{calibrate, page, ranges};
 use clap::{Args, Subcommand};
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -196,25 +197,25 @@ struct CleanArgs {
 }
 
 /// Carries out the verb.
-pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
+pub(super) fn run(args: &SqlArgs, membership: &Membership) -> Result<u8, Error> {
     match &args.verb {
-        SqlVerb::Run(args) => measure(args),
-        SqlVerb::Load(args) => load(args),
-        SqlVerb::Drop(args) => remove(args),
+        SqlVerb::Run(args) => measure(args, membership),
+        SqlVerb::Load(args) => load(args, membership),
+        SqlVerb::Drop(args) => remove(args, membership),
         SqlVerb::Clean(args) => clean(&args.directory),
         SqlVerb::Script(args) => sql_script::run(args),
     }
 }
 
-fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
-    args.joining.enter(false)?;
-    if membership::is_follower() {
+fn load(args: &SqlLoadArgs, membership: &Membership) -> Result<u8, Error> {
+    args.joining.enter(membership, false)?;
+    if membership.as_follower().is_some() {
         return Ok(0);
     }
     let settings = args
         .tables
         .or(WorkArgs::of_file(args.conf.clone()).settings()?)?;
-    let access = database::access(&args.urls, &args.password)?;
+    let access = database::access(&args.urls, &args.password, membership)?;
     let request = LoadRequest {
         tables: sql_args::tables(&settings, access.dbms())?,
         degree: settings.load_degree.unwrap_or(2),
@@ -230,12 +231,12 @@ fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-fn remove(args: &DropArgs) -> Result<u8, Error> {
-    args.joining.enter(false)?;
-    if membership::is_follower() {
+fn remove(args: &DropArgs, membership: &Membership) -> Result<u8, Error> {
+    args.joining.enter(membership, false)?;
+    if membership.as_follower().is_some() {
         return Ok(0);
     }
-    let access = database::access(&args.urls, &args.password)?;
+    let access = database::access(&args.urls, &args.password, membership)?;
     let removed = sql::remove(&access)?;
     if removed.is_empty() {
         remark("there are no tables of rigel sql load\n");
@@ -262,9 +263,9 @@ fn clean(directory: &Path) -> Result<u8, Error> {
     Ok(u8::from(!cleaned.kept.is_empty()))
 }
 
-fn measure(args: &RunArgs) -> Result<u8, Error> {
+fn measure(args: &RunArgs, membership: &Membership) -> Result<u8, Error> {
     let mut measuring = args.results.measuring();
-    measuring.enter()?;
+    measuring.enter(membership)?;
     args.refuse_ignored()?;
     let is_resumed = measuring.outcome.resume.is_some();
     let expected = args.expected.expectations_of_new(is_resumed, None)?;
@@ -273,6 +274,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         let job = measuring::resume(
             &run,
             &measuring,
+            membership,
             "sql run",
             std::slice::from_ref(&args.private.server),
         )?;
@@ -288,9 +290,9 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         .work_loop
         .or(settings.work_loop.filter(|_| !ends_by_time));
     if let Some(directory) = &args.private.on {
-        ranks::refuse_private(directory)?;
+        membership.refuse_private(directory)?;
         sql_args::refuse_foreign(&settings, args.private.server.dbms())?;
-        let job = begin_privately(args, directory, &settings, &measuring)?;
+        let job = begin_privately(args, membership, directory, &settings, &measuring)?;
         return report_on(job, &measuring, expected);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
@@ -302,15 +304,15 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
         ),
         None => usage!("no database is given", NAME_ONE),
     })?;
-    let access = database::access(&urls, &measuring.password)?;
+    let access = database::access(&urls, &measuring.password, membership)?;
     sql_args::refuse_foreign(&settings, access.dbms())?;
-    let tables = database::tables_of(&access)?;
+    let tables = database::tables_of(&access, membership)?;
     args.tables.refuse_others(&args.work.stated()?, tables)?;
     let request = args
         .shape
         .request(&settings, tables, args.work.statement_timeout())?;
     report_on(
-        measuring::begin_sql(&measuring, Box::new(request), access)?,
+        measuring::begin_sql(&measuring, membership, Box::new(request), access)?,
         &measuring,
         expected,
     )
@@ -347,6 +349,7 @@ const NAME_ONE: &str = "give one: rigel sql run postgres://user@host/database; o
 /// The same on a server that is made for it and removed.
 fn begin_privately(
     args: &RunArgs,
+    membership: &Membership,
     directory: &Path,
     settings: &Settings,
     measuring: &MeasuringArgs,
@@ -359,7 +362,14 @@ fn begin_privately(
     let sessions = request.loads.most_sessions(request.in_flight_max);
     let server = args.private.server.made(sessions, settings.load_degree)?;
     let dbms = args.private.server.dbms();
-    measuring::begin_private(measuring, Box::new(request), dbms, directory, server)
+    measuring::begin_private(
+        measuring,
+        membership,
+        Box::new(request),
+        dbms,
+        directory,
+        server,
+    )
 }
 
 /// Measures, and shows the report.

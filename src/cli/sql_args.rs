@@ -4,6 +4,7 @@
 use super::conf::{self, Conf, ConfDialect, HotSpotSetting, Settings, TableSize};
 use super::database;
 use super::measuring::MeasuringArgs;
+use super::membership::Membership;
 use super::output::remark;
 use clap::{Args, ValueEnum};
 use rigel_database::Access;
@@ -223,6 +224,7 @@ impl WorkArgs {
         &self,
         urls: &[String],
         args: &MeasuringArgs,
+        membership: &Membership,
         own: &[Raw<'_>],
         has_rate: bool,
     ) -> Result<OnDatabase, Error> {
@@ -230,10 +232,10 @@ impl WorkArgs {
         if has_rate && self.has_pauses() {
             return Err(rate_with_pauses());
         }
-        let access = database::access(urls, &args.password)?;
+        let access = database::access(urls, &args.password, membership)?;
         let settings = self.settings()?;
         refuse_foreign(&settings, access.dbms())?;
-        let tables = database::tables_of(&access)?;
+        let tables = database::tables_of(&access, membership)?;
         Ok(OnDatabase {
             work: work(&settings, tables)?,
             sessions: sessions(&settings, tables),

@@ -2,13 +2,14 @@
 
 use super::calibrate::size_of_io;
 use super::database::PasswordArgs;
+use super::membership::Membership;
 use super::metrics::WatchMetrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
 use super::progress::Progress;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
-use super::{database, page, ranks};
+use super::{database, page};
 use clap::Args;
 use rigel_analyse::demand::BLOCK_ASSUMED;
 use rigel_analyse::demand::watch_request::StorageServes;
@@ -85,9 +86,9 @@ pub(super) struct WatchArgs {
 }
 
 /// Observes, and reports what was seen.
-pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
-    args.outcome.ranks.joining.enter(false)?;
-    ranks::refuse_shared(
+pub(super) fn run(args: &WatchArgs, membership: &Membership) -> Result<u8, Error> {
+    args.outcome.ranks.joining.enter(membership, false)?;
+    membership.refuse_shared(
         "watch",
         "each host has requests of its own",
         "start one process for each host, with --alone",
@@ -101,7 +102,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
     let stop = stop_flag()?;
     let (mut watcher, mut journal, header, directory) = match &args.outcome.resume {
         Some(run) => {
-            let Some((watcher, journal, header)) = resume(run, &args.password)? else {
+            let Some((watcher, journal, header)) = resume(run, &args.password, membership)? else {
                 remark("this watch is complete: nothing is left to observe\n\n");
                 return report_on(Results::existing(run).path(), args.outcome.json);
             };
@@ -112,7 +113,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Error> {
                 Results::existing(run).path().into(),
             )
         }
-        None => args.begin()?,
+        None => args.begin(membership)?,
     };
     // What others send is read from here on, for weeks: the metrics' clients, databases.
     rights::keep_those_to_trace()?;
@@ -209,6 +210,7 @@ fn line(interval: &WatchedInterval, request: &WatchRequest) -> String {
 fn resume(
     run: &Path,
     password: &PasswordArgs,
+    membership: &Membership,
 ) -> Result<Option<(Watcher, Journal, Header)>, Error> {
     let mut last = 0;
     let (journal, so_far) = Journal::reopen_each(run, &mut |_, measured| {
@@ -248,7 +250,7 @@ fn resume(
         .urls
         .iter()
         .map(|url| {
-            let access = database::access_again(std::slice::from_ref(url), password)?;
+            let access = database::access_again(std::slice::from_ref(url), password, membership)?;
             let status = rights::in_thread_that_connects(|| ServerStatus::connect(&access))?;
             Ok((url.clone(), access, status))
         })
@@ -281,8 +283,8 @@ fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
 
 impl WatchArgs {
     /// Starts to observe, and makes the journal.
-    fn begin(&self) -> Result<(Watcher, Journal, Header, PathBuf), Error> {
-        let (request, servers, mut findings) = self.request()?;
+    fn begin(&self, membership: &Membership) -> Result<(Watcher, Journal, Header, PathBuf), Error> {
+        let (request, servers, mut findings) = self.request(membership)?;
         let mut results = Results::begin(self.outcome.out.as_deref(), "watch")?;
         let (watcher, more) = Watcher::begin(&request, servers, Nanos(0), 0);
         findings.extend(more);
@@ -293,7 +295,10 @@ impl WatchArgs {
     }
 
     /// The request, and what the reader should know of the disks.
-    fn request(&self) -> Result<(WatchRequest, Vec<WatchedServer>, Vec<Finding>), Error> {
+    fn request(
+        &self,
+        membership: &Membership,
+    ) -> Result<(WatchRequest, Vec<WatchedServer>, Vec<Finding>), Error> {
         let (mut disks, mut findings): (Vec<WatchedDisk>, Vec<Finding>) = Default::default();
         let is_url = |target: &&OsString| target.to_str().is_some_and(Address::is_url);
         let urls: Vec<&OsString> = self.targets.iter().filter(is_url).collect();
@@ -333,7 +338,7 @@ impl WatchArgs {
             .size
             .map(|size| size_of_io("--size", size))
             .transpose()?;
-        let servers = self.servers(&urls)?;
+        let servers = self.servers(&urls, membership)?;
         for (url, access, status) in &servers {
             findings.extend(access.clear_text_warning());
             findings.extend(status.hides_waits.then(|| hidden_waits(url)));
@@ -358,11 +363,15 @@ impl WatchArgs {
     }
 
     /// Connections to the databases with these URLs, of which each may be another product.
-    fn servers(&self, urls: &[&OsString]) -> Result<Vec<WatchedServer>, Error> {
+    fn servers(
+        &self,
+        urls: &[&OsString],
+        membership: &Membership,
+    ) -> Result<Vec<WatchedServer>, Error> {
         let mut servers: Vec<WatchedServer> = Vec::new();
         for url in urls {
             let url = url.to_string_lossy().into_owned();
-            let access = database::access(&[url], &self.password)?;
+            let access = database::access(&[url], &self.password, membership)?;
             let status = rights::in_thread_that_connects(|| ServerStatus::connect(&access))?;
             let name = access.servers[0].to_string();
             if servers.iter().any(|(known, ..)| *known == name) {

@@ -165,13 +165,8 @@ const STATICS: &[KeptStatic] = &[
     },
     KeptStatic {
         path: "src/cli/output.rs",
-        name: "LOST",
+        name: "PRINTING",
         why: "a process has one stdout",
-    },
-    KeptStatic {
-        path: "src/cli/membership.rs",
-        name: "MEMBERSHIP",
-        why: "a launcher's ranks are processes",
     },
     KeptStatic {
         path: "src/cli/stop.rs",

@@ -1,6 +1,7 @@
 //! Options of all verbs that measure, and the target that they name.
 
 use crate::cli::database::PasswordArgs;
+use crate::cli::membership::Membership;
 use crate::cli::outcome::OutcomeArgs;
 use crate::cli::target::{self, GivenTargets};
 use clap::Args;
@@ -69,8 +70,11 @@ pub(in crate::cli) struct BlocksArgs {
 
 impl MeasuringArgs {
     /// Joins the other ranks, if a launcher started several. The first thing that a verb does.
-    pub(in crate::cli) fn enter(&self) -> Result<(), Error> {
-        self.outcome.ranks.joining.enter(!self.destroy.is_empty())
+    pub(in crate::cli) fn enter(&self, membership: &Membership) -> Result<(), Error> {
+        self.outcome
+            .ranks
+            .joining
+            .enter(membership, !self.destroy.is_empty())
     }
 
     /// True if the target is a directory, for files that Rigel makes.

@@ -5,8 +5,6 @@
 //! several.
 
 use super::job::{Job, header};
-use crate::cli::membership;
-use crate::cli::ranks;
 use rigel_analyse::plan::VolumeShape;
 use rigel_model::record::journal::Header;
 use rigel_verbs::Verb;
@@ -149,7 +147,7 @@ impl Benches {
 /// # Errors
 /// A rank could not prepare its target, or was lost.
 pub(super) fn all_ready(bench: &Bench, job: &Job) -> Result<Option<RankGroup>, Error> {
-    let Some(ranks) = membership::joined() else {
+    let Some(ranks) = job.membership.joined() else {
         return Ok(None);
     };
     let facts = (&bench.host, &bench.facts);
@@ -240,8 +238,9 @@ fn prepare(
     listen: &mut Listen,
 ) -> Result<Bench, Error> {
     let (request, options) = (&job.verb, &job.options);
-    let ranks = membership::joined();
-    let own = part.access.as_ref().map(ranks::own_servers);
+    let ranks = job.membership.joined();
+    let own = part.access.as_ref();
+    let own = own.map(|access| job.membership.own_servers(access));
     let target = own_target(&part.target, own.as_ref());
     let sql = own.as_ref().zip(part.sql);
     // Of several ranks, the first counts for all.

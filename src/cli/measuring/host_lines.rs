@@ -2,8 +2,7 @@
 //!
 //! Other searches go by the sums, and keep nothing.
 
-use crate::cli::membership;
-
+use crate::cli::membership::Membership;
 use rigel_measure::run::Event;
 use rigel_model::Error;
 use rigel_model::record::journal::Run;
@@ -23,8 +22,13 @@ impl HostLines {
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub(super) fn of(verb: &dyn Verb, path: &Path, is_resumed: bool) -> Result<Self, Error> {
-        let is_kept = (verb.name() == "fit") && membership::joined().is_some();
+    pub(super) fn of(
+        verb: &dyn Verb,
+        membership: &Membership,
+        path: &Path,
+        is_resumed: bool,
+    ) -> Result<Self, Error> {
+        let is_kept = (verb.name() == "fit") && membership.joined().is_some();
         let lines = if is_kept && is_resumed {
             of_complete(&Run::read(path)?)
         } else {

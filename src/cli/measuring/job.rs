@@ -1,11 +1,11 @@
 //! A run that is to be made or resumed, and the first line of its journal.
 
 use super::host_lines::HostLines;
-use crate::cli::membership;
+use crate::cli::membership::Membership;
 use crate::cli::output;
 use crate::cli::private_server::{self, Private};
 use crate::cli::progress::ProgressMode;
-use crate::cli::ranks::{self, RanksArgs};
+use crate::cli::ranks::RanksArgs;
 use crate::cli::results::Results;
 use rigel_analyse::SoFar;
 
@@ -59,6 +59,8 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) separate: bool,
     /// All ranks write to the same blocks.
     pub(in crate::cli) same_blocks: bool,
+    /// The other ranks, if a launcher started several.
+    pub(in crate::cli) membership: Membership,
 }
 
 impl Job {
@@ -76,7 +78,8 @@ impl Job {
         args: &RanksArgs,
         refusal: Option<&Error>,
     ) -> Result<(), Error> {
-        let Some(ranks) = membership::joined() else {
+        let membership = self.membership.clone();
+        let Some(ranks) = membership.joined() else {
             return Ok(());
         };
         let (request, options) = (&mut self.verb, &self.options);
@@ -90,7 +93,7 @@ impl Job {
             database: self
                 .access
                 .as_ref()
-                .map(ranks::own_servers)
+                .map(|access| membership.own_servers(access))
                 .zip(request.tables()),
         };
         self.agreement = agreement::agree(ranks, &terms)?;
@@ -120,7 +123,8 @@ impl Job {
     /// Ends the run of several ranks: writes the exit status of all to the journal, as its last line.
     /// Returns the outcome.
     pub(in crate::cli) fn ended(&mut self, outcome: Result<u8, Error>) -> Result<u8, Error> {
-        let (Some(mut journal), Some(ranks)) = (self.journal.take(), membership::joined()) else {
+        let (Some(mut journal), Some(ranks)) = (self.journal.take(), self.membership.joined())
+        else {
             return outcome;
         };
         let outcome = output::concluded(outcome);
@@ -153,7 +157,7 @@ impl Job {
         if request.is_known_beforehand() {
             return self.points_expected() == 0;
         }
-        let Ok(lines) = HostLines::of(&**request, self.results.path(), true) else {
+        let Ok(lines) = self.host_lines(true) else {
             return false;
         };
         let done = run.points.iter().cloned();
@@ -162,6 +166,16 @@ impl Job {
         let done = so_far.of_ranks(&done, &lines.get(), request.judged());
         let (usable, seed) = (run.header.facts.usable.0, self.options.seed);
         request.next(usable, seed, done).is_none()
+    }
+
+    /// What each rank has measured so far, where the verb judges by it; read if the run `is_resumed`.
+    pub(super) fn host_lines(&self, is_resumed: bool) -> Result<HostLines, Error> {
+        HostLines::of(
+            &*self.verb,
+            &self.membership,
+            self.results.path(),
+            is_resumed,
+        )
     }
 
     /// The targets of the run: its own, and those of arms that have one of their own.

@@ -3,7 +3,7 @@
 //! It has what this rank measured itself, as the journal of a process that measures alone has it.
 //! The sums are in the journal of rank 0.
 
-use crate::cli::membership;
+use crate::cli::membership::Membership;
 use crate::cli::ranks::RanksArgs;
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
@@ -16,6 +16,7 @@ pub(super) struct OwnJournal {
     /// `None` if it keeps none.
     directory: Option<PathBuf>,
     is_resumed: bool,
+    membership: Membership,
     journal: Option<Journal>,
 }
 
@@ -24,8 +25,12 @@ impl OwnJournal {
     ///
     /// # Errors
     /// Its directory cannot be written to, or holds something else.
-    pub(super) fn asked(args: &RanksArgs, is_resumed: bool) -> Result<Self, Error> {
-        let ranks = membership::joined().filter(|ranks| !ranks.is_root());
+    pub(super) fn asked(
+        args: &RanksArgs,
+        membership: &Membership,
+        is_resumed: bool,
+    ) -> Result<Self, Error> {
+        let ranks = membership.as_follower();
         let directory = args.rank_journals.as_ref().zip(ranks);
         let directory =
             directory.map(|(above, ranks)| above.join(format!("rank-{}", ranks.rank())));
@@ -41,6 +46,7 @@ impl OwnJournal {
         Ok(Self {
             directory,
             is_resumed,
+            membership: membership.clone(),
             journal: None,
         })
     }
@@ -50,7 +56,7 @@ impl OwnJournal {
     /// # Errors
     /// It cannot be written.
     pub(super) fn begin(&mut self, header: Header) -> Result<(), Error> {
-        let Some((own, ranks)) = self.directory.as_ref().zip(membership::joined()) else {
+        let Some((own, ranks)) = self.directory.as_ref().zip(self.membership.joined()) else {
             return Ok(());
         };
         self.journal = Some(if self.is_resumed {

@@ -7,7 +7,7 @@
 use super::args::{MeasuringArgs, SHARED, target};
 use super::job::Job;
 use crate::cli::database;
-use crate::cli::membership;
+use crate::cli::membership::Membership;
 use crate::cli::ranks::refuse_other_flags;
 use crate::cli::results::{Results, own_arguments};
 use rigel_model::Invocation;
@@ -100,7 +100,7 @@ impl SharedPlan {
 
 impl NamedAgain {
     /// The target that `args` name; `None` if they name none, which ranks may not do.
-    pub(super) fn of(args: &MeasuringArgs) -> Result<Option<Self>, Error> {
+    pub(super) fn of(args: &MeasuringArgs, membership: &Membership) -> Result<Option<Self>, Error> {
         if !args.targets.is_empty() {
             let urls = database::urls(&args.targets)?;
             let target = match &urls {
@@ -113,7 +113,7 @@ impl NamedAgain {
             };
             return Ok(Some(Self { target, urls }));
         }
-        if let Some(ranks) = membership::joined() {
+        if let Some(ranks) = membership.joined() {
             return Err(usage!(
                 "{size} ranks cannot resume a run whose TARGET is not given again",
                 "name the same files, devices, directory or URLs as then: only rank 0 has the \
@@ -182,9 +182,13 @@ impl NamedAgain {
     }
 
     /// Access to the databases that are named here, by the same passwords as in a new run.
-    pub(super) fn access(&self, args: &MeasuringArgs) -> Result<Option<Access>, Error> {
+    pub(super) fn access(
+        &self,
+        args: &MeasuringArgs,
+        membership: &Membership,
+    ) -> Result<Option<Access>, Error> {
         let urls = self.urls.as_deref();
-        urls.map(|urls| database::access(urls, &args.password))
+        urls.map(|urls| database::access(urls, &args.password, membership))
             .transpose()
     }
 }
@@ -234,16 +238,20 @@ pub(super) fn sql_target(access: &Access) -> Target {
 /// Tells the other ranks how a run is planned that is resumed on `named`. Refuses another number of
 /// ranks than it had, whose sums would be of another number of hosts, and other terms between the
 /// hosts.
-pub(super) fn share(header: &Header, args: &MeasuringArgs) -> Result<(), Error> {
+pub(super) fn share(
+    header: &Header,
+    args: &MeasuringArgs,
+    membership: &Membership,
+) -> Result<(), Error> {
     let then = header.ranks.as_ref().map_or(1, |group| group.size());
-    let now = membership::joined().map_or(1, Ranks::size);
+    let now = membership.joined().map_or(1, Ranks::size);
     if then != now {
         return Err(usage!(
             "this run was made by {then} ranks, and these are {now}",
             "resume it with as many ranks, on the same hosts"
         ));
     }
-    let (Some(ranks), Some(group)) = (membership::joined(), &header.ranks) else {
+    let (Some(ranks), Some(group)) = (membership.joined(), &header.ranks) else {
         return Ok(());
     };
     refuse_other_flags(group, &args.outcome.ranks)?;
@@ -273,15 +281,16 @@ pub(super) fn refuse_other_hosts(header: &Header, now: Option<&RankGroup>) -> Re
 pub(super) fn follow(
     ranks: &Ranks,
     args: &MeasuringArgs,
+    membership: &Membership,
     named: Option<NamedAgain>,
     verb: &str,
 ) -> Result<Job, Error> {
     let named = named.ok_or_else(|| usage!("no target is given", "name one"))?;
     let plan: SharedPlan = ranks.from_root(SHARED)?;
     let verb = plan.check(verb, &named.target)?;
-    let access = named.access(args)?;
+    let access = named.access(args, membership)?;
     if let Some(access) = &access {
-        let tables = database::tables_of(access)?;
+        let tables = database::tables_of(access, membership)?;
         if verb.tables() != Some(tables) {
             return Err(usage!(
                 "'{target}' has {tables}, and this run was made on other tables",
@@ -313,6 +322,7 @@ pub(super) fn follow(
         agreement: Agreement::default(),
         separate: args.outcome.ranks.separate,
         same_blocks: args.outcome.ranks.same_blocks,
+        membership: membership.clone(),
     })
 }
 
@@ -321,6 +331,7 @@ pub(super) fn again(
     named: &NamedAgain,
     header: &Header,
     args: &MeasuringArgs,
+    membership: &Membership,
 ) -> Result<(Target, Option<Access>), Error> {
     let (layout, bytes) = match &header.target {
         Target::Paths { layout, .. } => (*layout, None),
@@ -329,5 +340,5 @@ pub(super) fn again(
             header.facts.members.first().map(|member| member.bytes),
         ),
     };
-    Ok((named.target(layout, bytes), named.access(args)?))
+    Ok((named.target(layout, bytes), named.access(args, membership)?))
 }

@@ -5,7 +5,7 @@ use super::job::{Job, header};
 use super::rank_journal::OwnJournal;
 use super::resumed::{self, NamedAgain};
 use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
-use crate::cli::membership;
+use crate::cli::membership::Membership;
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
 use crate::cli::ranks::{self, RanksArgs};
@@ -33,9 +33,10 @@ pub(in crate::cli) type OnRound<'a> = dyn FnMut(&Header, Option<&PointRecord>) +
 pub(in crate::cli) fn resume(
     run: &Path,
     args: &MeasuringArgs,
+    membership: &Membership,
     ended: &mut OnRound,
 ) -> Result<Option<(Job, u32)>, Error> {
-    let named = NamedAgain::of(args)?;
+    let named = NamedAgain::of(args, membership)?;
     let mut last = 0;
     let (journal, so_far) = Journal::reopen_each(run, &mut |header, measured| {
         let MeasuredLine::Point(record, _) = measured else {
@@ -55,8 +56,8 @@ pub(in crate::cli) fn resume(
         ended(header, None);
         return Ok(None);
     }
-    resumed::share(header, args)?;
-    let job = job_again(run, args, named, &[], (journal, so_far))?;
+    resumed::share(header, args, membership)?;
+    let job = job_again(run, args, membership, named, &[], (journal, so_far))?;
     Ok(Some((job, last)))
 }
 
@@ -66,14 +67,18 @@ pub(in crate::cli) fn follow(
     ranks: &Ranks,
     resumed: Option<&Path>,
     args: &MeasuringArgs,
+    membership: &Membership,
     begin: &dyn Fn() -> Result<Job, Error>,
 ) -> Result<(), Error> {
     let mut job = match resumed {
-        Some(_) => resumed::follow(ranks, args, NamedAgain::of(args)?, "soak")?,
+        Some(_) => {
+            let named = NamedAgain::of(args, membership)?;
+            resumed::follow(ranks, args, membership, named, "soak")?
+        }
         None => begin()?,
     };
     let stop = stop_flag()?;
-    let own = OwnJournal::asked(&args.outcome.ranks, resumed.is_some());
+    let own = OwnJournal::asked(&args.outcome.ranks, membership, resumed.is_some());
     job.agree(&args.outcome.ranks, own.as_ref().err())?;
     let mut own = own?;
     let bench = only(&job, &stop, &mut |event| ranks::say_stall(&event))?;
@@ -155,8 +160,9 @@ fn prepare_and_measure(
             "resume it with the verb that started it"
         ));
     };
+    let membership = job.membership.clone();
     let made = only(job, stop, &mut |event| notify(&event));
-    let (made, group) = match (membership::joined(), made) {
+    let (made, group) = match (membership.joined(), made) {
         // Of several ranks, all must have their targets now: none tries again later.
         (Some(_), made) => {
             let bench = made?;
@@ -196,7 +202,7 @@ fn prepare_and_measure(
         began,
         last,
         seed: job.options.seed,
-        together: membership::joined(),
+        together: membership.joined(),
     };
     let mut again = |listen: &mut Listen| again(job, (&header, ranks_args), stop, listen);
     let mut events = journal.events()?;
