@@ -50,7 +50,7 @@ build: ## Build the program: target/release/rigel
 	@scripts/setup.sh build
 	RIGEL_COMMIT=$(COMMIT) $(CARGO) build --release --locked
 
-demo: ## Build, then find out what the current disk can do, and what a database gets out of it: four minutes
+demo: ## Build, then find out what the current disk can do, and what a database gets out of it: two minutes
 	@echo 'demo: builds the program first: 3 minutes, if it is not there yet' >&2
 	@$(MAKE) --no-print-directory build
 	@scripts/setup.sh server

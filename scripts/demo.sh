@@ -26,7 +26,7 @@ mkdir -p "$out" && [ -w "$out" ] || stop "cannot write to '$out': give another d
 
 # What a table of this size needs, with its index, its log and the server: see `rigel sql run`.
 free_mib=$(df --output=avail --block-size=1M -- "$target" | tail -n 1 | tr -d ' ')
-without='' scale=1GiB measured=$target lasts='about 2 minutes'
+without='' scale=1GiB measured=$target lasts='about 90 seconds'
 if [ ! -d "$target" ]; then
     without="'$target' is no directory for a server"
 elif [ "$free_mib" -lt 1024 ]; then
@@ -42,17 +42,17 @@ fi
 
 say "1. what the storage of '$target' can do: $lasts, results in $storage"
 if [ -z "$without" ]; then
-    say "2. what PostgreSQL with a table of $scale on it gets: about 2 minutes, results in $database"
+    say "2. what PostgreSQL with a table of $scale on it gets: half a minute, results in $database"
 else
     say "2. no database: $without"
 fi
 
-"$program" calibrate "$measured" --out "$storage" >"$storage.txt" ||
+"$program" calibrate "$measured" --for 60s --out "$storage" >"$storage.txt" ||
     stop "the storage was not measured, for the reason above"
 "$program" advise "$storage" --for postgres >"$out/advice_$stamp.txt"
 if [ -z "$without" ]; then
     # Where the user of the server cannot reach this folder, rigel says so; the rest of the demonstration stands.
-    "$program" sql run --on "$target" --scale "$scale" --run-time 15s --out "$database" >"$database.txt" ||
+    "$program" sql run --on "$target" --scale "$scale" --run-time 10s --out "$database" >"$database.txt" ||
         without='see the reason above'
 fi
 
