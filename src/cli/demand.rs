@@ -44,6 +44,9 @@ pub(super) fn chosen(path: &Path, of: Option<&str>) -> Result<Asked, Error> {
     Ok(asked.only(chosen))
 }
 
+/// Number of other demands that are named where none is asked for.
+const OTHERS_NAMED: usize = 4;
+
 fn chosen_of(all: &[Demand], path: &Path, of: Option<&str>) -> Result<Demand, Error> {
     if let Some(name) = of {
         return named(all, name, path);
@@ -52,11 +55,16 @@ fn chosen_of(all: &[Demand], path: &Path, of: Option<&str>) -> Result<Demand, Er
     if let [first, others @ ..] = &names[..]
         && !others.is_empty()
     {
-        remark(&format!(
-            "the demand of {}; --of selects another: {}\n",
-            spoken(first),
-            others.join("; ")
-        ));
+        let mut lines: Vec<String> = vec![format!(
+            "the demand of {}; --of selects another:",
+            spoken(first)
+        )];
+        let shown = others.iter().take(OTHERS_NAMED);
+        lines.extend(shown.map(|other| format!("  {}", spoken(other))));
+        if others.len() > OTHERS_NAMED {
+            lines.push(format!("  and {} more", others.len() - OTHERS_NAMED));
+        }
+        remark(&format!("{}\n", lines.join("\n")));
     }
     all.first().cloned().ok_or_else(|| no_demand(path))
 }

@@ -418,10 +418,21 @@ impl DuetArgs {
     }
 }
 
+/// What is varied without a server of its own.
+const VARIED: [&str; 4] = ["engine", "size", "depth", "log"];
+
 /// The name of what is varied, and its values.
 fn name_and_values(vary: &str) -> Result<(&str, Vec<&str>), Error> {
     let (name, values) = vary.split_once('=').ok_or_else(|| unknown_setting(vary))?;
     let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    if let [only] = values[..]
+        && VARIED.contains(&name)
+    {
+        return Err(usage!(
+            "--vary {name} has one value, {only}, and a duet compares two or more",
+            "add another, such as {name}={only},OTHER"
+        ));
+    }
     if values.len() < 2 || name.trim() != name || values.contains(&"") {
         return Err(unknown_setting(vary));
     }

@@ -39,8 +39,8 @@ const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 /// until every line is decided, and the error is that of the whole list.
 ///
 /// A profile stands for several: gp3, or gp3:16000,1000 for a volume that is provisioned so. 'rigel
-/// expect list' shows those that are known with their sources; a path that ends in .json is one of
-/// yours, in the form that 'rigel expect list --json' shows.
+/// expect list' shows those that are known; a path that ends in .json is one of yours, in the form
+/// that 'rigel expect list --json' shows.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "rigel expect [OPTIONS] EXPECTATION|PROFILE... TARGET...\n       rigel expect \
@@ -135,15 +135,14 @@ fn list(is_json: bool) {
         return;
     }
     let shown = known.iter().map(|profile| {
-        format!(
-            "{profile}\n  {about}\n  {expect}\n  {source}, {date}\n",
-            about = profile.about,
-            expect = profile.expect.join("  "),
-            source = profile.source,
-            date = profile.date
-        )
+        let (about, expect) = (&profile.about, profile.expect.join("  "));
+        format!("{profile}  {about}\n  {expect}\n")
     });
-    output::result(&shown.collect::<Vec<_>>().join("\n"));
+    output::result(&format!(
+        "{each}\nWithout what stands in brackets: the least that is sold.\nSources and dates: rigel \
+         expect list --json\n",
+        each = shown.collect::<String>()
+    ));
 }
 
 /// What is expected, which comes first, and the targets behind it.

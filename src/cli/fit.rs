@@ -7,6 +7,7 @@ use super::membership::Membership;
 use super::output::{self, remark};
 use super::{database, demand, page, sql_args};
 use clap::Args;
+use rigel_analyse::RunTrust;
 use rigel_analyse::demand::BLOCK_ASSUMED;
 use rigel_analyse::demand::stream_objective::StreamObjective;
 use rigel_analyse::plan::Plan;
@@ -24,8 +25,8 @@ use rigel_verbs::fit::FitRequest;
 use rigel_verbs::fit::FitResult;
 use rigel_verbs::fit::FitSessions;
 use rigel_verbs::fit::RankDemand;
-use rigel_verbs::fit::fits;
 use rigel_verbs::fit::objectives;
+use rigel_verbs::fit::{FitOfTarget, fits};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -163,6 +164,7 @@ struct Fitted {
     run: PathBuf,
     json: String,
     found: FitResult,
+    trust: RunTrust,
 }
 
 impl FitArgs {
@@ -292,19 +294,20 @@ impl FitArgs {
         Ok(access)
     }
 
-    /// A line for each of several targets, or their reports as a list in JSON.
+    /// What all of several targets carry, or their reports as a list in JSON.
     fn show_together(&self, fitted: &[Fitted]) {
         if self.measuring.outcome.json {
             let each: Vec<&str> = fitted.iter().map(|one| one.json.trim_end()).collect();
             output::json(&format!("[{}]\n", each.join(",\n")));
             return;
         }
-        output::result(&fits(
-            &fitted
-                .iter()
-                .map(|one| (one.target.as_str(), one.run.as_path(), &one.found))
-                .collect::<Vec<_>>(),
-        ));
+        let each = fitted.iter().map(|one| FitOfTarget {
+            target: &one.target,
+            run: &one.run,
+            found: &one.found,
+            trust: one.trust.clone(),
+        });
+        output::result(&format!("\n{}", fits(each.collect())));
     }
 
     /// The request, which all ranks have from rank 0: only its host needs the files of the demand.
@@ -500,10 +503,11 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
     let measured = Evaluated::of(run)?;
     let json = args.outcome.json;
     let place = job.results.path().to_path_buf();
-    if json && !is_only {
-        page::place(&measured.document(), &place);
-    } else {
+    if is_only {
         page::show(&measured, &place, json);
+    } else {
+        // All of them are shown together.
+        page::put(&measured.document(), &place);
     }
     let text = measured.json();
     let target = measured.run.header.facts.name.clone();
@@ -518,6 +522,7 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
         run: place,
         json: text,
         found: found.clone(),
+        trust: measured.trust(),
     };
     measuring::conclude(job, &measured, stopped, exit_status(fitted.found.verdict))?;
     Ok(Some(fitted))

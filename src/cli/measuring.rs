@@ -81,6 +81,13 @@ pub(super) fn begin_private(
     directory: &Path,
     server: PrivateServer,
 ) -> Result<Job, Error> {
+    if !directory.is_dir() {
+        return Err(usage!(
+            "'{directory}' is no directory, and a private server is made in one",
+            "give a directory on the storage under test",
+            directory = directory.display()
+        ));
+    }
     begin_on(
         args,
         membership,

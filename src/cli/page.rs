@@ -47,18 +47,16 @@ pub(super) fn screen(document: &Document, place: &Path) -> String {
     text::render(&document, Extent::Screen)
 }
 
-/// Writes the page of a run next to its journal, and prints where both are. `place` is the run's
-/// directory or its journal. A failure does not make the run fail.
+/// Writes the page of a run next to its journal, and prints how to see all of it, and where the page
+/// is. `place` is the run's directory or its journal. A failure does not make the run fail.
 pub(super) fn place(document: &Document, place: &Path) {
     let run = shell_path(place);
-    remark(&format!(
-        "\nJournal: {run}, all of it: rigel report {run} --verbose\n"
-    ));
+    remark(&format!("\nAll of it: rigel report {run} --verbose\n"));
     put(document, place);
 }
 
 /// Writes a page next to the journal of the run at `place`, and prints its path.
-fn put(page: &Document, place: &Path) {
+pub(super) fn put(page: &Document, place: &Path) {
     let path = beside_journal(place);
     match files::replace(&path, html::render(page).as_bytes()) {
         Ok(()) => remark(&format!("Page: {}\n", path.display())),

@@ -370,8 +370,7 @@ pub(super) fn load_tables(
         rows => format!(", {rows} of them by an earlier load"),
     };
     remark(&format!(
-        "loaded: {} rows{before} in {} blocks, one per block; correlation of key and position \
-         {:.3}\n",
+        "loaded: {} rows{before} in {} blocks; correlation of key and position {:.3}\n",
         loaded.rows, loaded.blocks, loaded.correlation
     ));
     Ok(())

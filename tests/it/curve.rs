@@ -221,7 +221,11 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
         let (status, text) = measured(seed, "1k,2k,2500");
         assert_eq!(status, 0, "{seed}: {text}");
         let is_all = text.contains("the maximum that was offered");
-        assert_eq!(is_all, text.contains("It serves 2,500"), "{seed}: {text}");
+        assert_eq!(
+            is_all,
+            text.contains("it serves 2,500 I/Os"),
+            "{seed}: {text}"
+        );
     }
     statuses.sort_unstable();
     statuses.dedup();

@@ -24,6 +24,7 @@ mod laws;
 mod licences;
 mod metrics;
 mod mutated;
+mod one_screen;
 mod oracle;
 mod pmi;
 mod predictability;

@@ -232,7 +232,7 @@ fn a_spool_becomes_a_report() {
     let text = String::from_utf8(output.stdout).unwrap();
     // The date of the import and the version are not of the spool.
     let body = text.split_once("\n\n").unwrap().1;
-    let body = body.split("\nJournal: ").next().unwrap();
+    let body = body.split("\nAll of it: ").next().unwrap();
     golden("oracle/spool.txt", body);
     assert!(text.contains("made by hand for tests"));
 }

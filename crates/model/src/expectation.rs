@@ -335,11 +335,17 @@ fn check_name(name: &str, text: &str) -> Result<(), Error> {
     }
     let nearest = NAMES
         .iter()
-        .min_by_key(|known| letters_changed(name, known));
+        .map(|known| (letters_changed(name, known), known))
+        .min();
+    // With half of its letters changed it is another word.
+    let nearest = nearest
+        .filter(|(changed, _)| 2 * changed < name.chars().count())
+        .map_or_else(String::new, |(_, known)| {
+            format!("the nearest is {known}; ")
+        });
     Err(usage!(
         "'{text}': '{name}' is not a figure that can be expected",
-        "the nearest is {nearest}; {USAGE}",
-        nearest = nearest.unwrap_or(&NAMES[0])
+        "{nearest}{USAGE}"
     ))
 }
 

@@ -192,24 +192,21 @@ pub(super) fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
             .unwrap_or_else(|| format!("{}=?", setting.setting))
     };
     let figures: Vec<String> = settings.iter().map(assignment).collect();
-    let missing: Vec<&str> = settings
-        .iter()
-        .filter(|setting| setting.statement.is_none())
-        .map(|setting| setting.setting)
-        .collect();
     let mut lines = vec![
-        format!("# Missing: {}.", missing.join(", ")),
-        "# One that is left out keeps the kernel's figure, which is of another device.".into(),
+        "# A figure with ? is missing: without it, the kernel has one of another device.".into(),
     ];
     if names.len() != 1 {
         lines.push(
             "# MAJ:MIN is the number of the whole disk: this target is not on exactly one.".into(),
         );
     }
-    lines.push("# Then, as root:".into());
-    lines.push(format!("# echo \"{number}\" ctrl=user model=linear \\"));
-    lines.push(format!("#   {} \\", figures[..3].join(" ")));
-    lines.push(format!("#   {} \\", figures[3..].join(" ")));
-    lines.push("#   > /sys/fs/cgroup/io.cost.model".into());
+    lines.push(format!(
+        "# As root: echo \"{number}\" ctrl=user model=linear \\"
+    ));
+    lines.push(format!("#   {} \\", figures[..4].join(" ")));
+    lines.push(format!(
+        "#   {} > /sys/fs/cgroup/io.cost.model",
+        figures[4..].join(" ")
+    ));
     lines
 }

@@ -656,7 +656,7 @@ fn unmeasured_settings_are_gaps_in_the_line() {
     let line = apply(&found, Product::Linux);
     assert!(line.contains("/sys/block/nvme0n1/dev"), "{line}");
     assert!(
-        line.contains("rrandiops=80000") && line.contains("wbps=? wseqiops=? wrandiops=50000"),
+        line.contains("rrandiops=80000 wbps=? ") && line.contains("wseqiops=? wrandiops=50000"),
         "{line}"
     );
 }

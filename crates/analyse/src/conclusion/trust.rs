@@ -28,6 +28,18 @@ pub enum TrustLevel {
     DoNotUse,
 }
 
+impl TrustLevel {
+    /// `good`, `not checked`, `with care`, `do not use`: as in files.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::NotChecked => "not checked",
+            Self::WithCare => "with care",
+            Self::DoNotUse => "do not use",
+        }
+    }
+}
+
 /// All findings of a run, one group for each cause, and what follows from them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "ReportedTrust")]
@@ -116,11 +128,11 @@ impl RunTrust {
                 _ => "Trust: good.".into(),
             };
         };
-        let level = match self.level {
-            TrustLevel::DoNotUse => "do not use these figures",
-            TrustLevel::WithCare | TrustLevel::NotChecked | TrustLevel::Good => "with care",
-        };
-        format!("Trust: {level}: {}.", worst.sentence())
+        format!(
+            "Trust: {}: {}.",
+            self.level.max(TrustLevel::WithCare).words(),
+            worst.sentence()
+        )
     }
 }
 

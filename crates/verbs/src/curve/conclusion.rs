@@ -15,7 +15,8 @@ use std::fmt::Write;
 /// Rates are the page cache's and not storage's if it served more than this share of the blocks.
 const MEMORY_FROM: f64 = 0.1;
 
-pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
+/// `workload` is what each operation does.
+pub(super) fn conclusion(found: &CurveResult, workload: &str) -> Conclusion {
     let naming = found.naming();
     // For a single point of sessions, their sentence says everything.
     let mut text = found
@@ -36,6 +37,13 @@ pub(super) fn conclusion(found: &CurveResult) -> Conclusion {
     let undecided = undecided(found, naming);
     if text.is_empty() && undecided.is_none() {
         text.push_str("The run measured too little for a conclusion.");
+    }
+    // Sentences about commits and sessions name their work themselves.
+    if let Some(rest) = text.trim_start().strip_prefix("It ")
+        && naming == Naming::RAW
+        && !workload.is_empty()
+    {
+        text = format!("{}: it {rest}", capital(workload));
     }
     let failure = failures(&found.points).or_else(|| {
         let is_broken = found.bound_verdict() == Some(BoundVerdict::Broken);

@@ -4,7 +4,7 @@ use super::request::CurveRequest;
 use super::result::{CurveResult, LogCurve};
 use rigel_analyse::{AtLoad, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::record::PointRecord;
-use rigel_model::record::journal::Run;
+use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Coordinates, Ratio, Step};
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
@@ -24,7 +24,7 @@ pub(super) fn document(
     findings: Section,
     frame: Document,
 ) -> Document {
-    let workload = workload(run);
+    let workload = workload(&run.header);
     Document {
         about: about(
             &run.header,
@@ -38,8 +38,8 @@ pub(super) fn document(
 }
 
 /// The workload of a curve or of database sessions, in words; empty if another verb made the run.
-pub(super) fn workload(run: &Run) -> String {
-    let invocation = &run.header.invocation;
+pub(super) fn workload(header: &Header) -> String {
+    let invocation = &header.invocation;
     let request: Option<CurveRequest> = invocation.asked(&invocation.verb);
     request.map_or_else(String::new, |request| of_request(&request))
 }

@@ -82,8 +82,8 @@ impl VerbResult for CurveResult {
         &self.points
     }
 
-    fn conclusion(&self, _: &Header) -> Conclusion {
-        conclusion::conclusion(self)
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        conclusion::conclusion(self, &document::workload(header))
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {

@@ -18,7 +18,7 @@ pub fn document(run: &Run, result: &CurveResult, findings: Section, frame: Docum
     let Some((index, point, sql)) = result.busiest() else {
         return frame;
     };
-    let workload = curve::workload(run);
+    let workload = curve::workload(&run.header);
     Document {
         about: about_server(
             &run.header,

@@ -170,7 +170,7 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
     let Some(deciding) = deciding else {
         line.outcome = BoundVerdict::NotMeasured;
         line.why = format!(
-            "no operation of this run had this load; rigel expect '{condition}' measures it"
+            "no operation of this run had this load; rigel expect '{condition}' TARGET measures it"
         );
         return line;
     };

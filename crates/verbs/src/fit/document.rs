@@ -6,7 +6,7 @@ use super::request::FitRequest;
 use super::result::{FitResult, TriedMultiple, TriedStream, is_same};
 use rigel_analyse::demand::stream_objective::{assumed_in_words, objective_in_words};
 use rigel_analyse::figures::quantity::multiple as rounded;
-use rigel_analyse::{BoundVerdict, Estimate, PointSummary, quantity};
+use rigel_analyse::{BoundVerdict, Conclusion, Estimate, PointSummary, RunTrust, quantity};
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Run;
 use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
@@ -73,39 +73,90 @@ fn workload(request: &FitRequest) -> String {
     )
 }
 
-/// Several targets and what each carries, best first, as lines of text.
-pub fn fits(all: &[(&str, &Path, &FitResult)]) -> String {
-    let mut ranked: Vec<&(&str, &Path, &FitResult)> = all.iter().collect();
-    ranked.sort_by(|(.., one), (.., other)| {
-        let rank = |found: &FitResult| (found.held.unwrap_or(0.0), found.not_held.unwrap_or(0.0));
+/// What one of several targets carries.
+#[derive(Debug)]
+pub struct FitOfTarget<'a> {
+    /// The target's name.
+    pub target: &'a str,
+    /// The directory of its run.
+    pub run: &'a Path,
+    /// What it carries.
+    pub found: &'a FitResult,
+    /// How far the figures can be trusted.
+    pub trust: RunTrust,
+}
+
+/// Several targets and what each carries, best first, on one screen.
+pub fn fits(mut all: Vec<FitOfTarget<'_>>) -> String {
+    let rank = |one: &FitOfTarget| {
+        let found = one.found;
+        (found.held.unwrap_or(0.0), found.not_held.unwrap_or(0.0))
+    };
+    all.sort_by(|one, other| {
         let ((held, limit), (other_held, other_limit)) = (rank(one), rank(other));
         other_held
             .total_cmp(&held)
             .then(other_limit.total_cmp(&limit))
     });
-    let times = |multiple: Option<f64>| parts::known(multiple, |it| format!("{} ×", rounded(it)));
-    let need = all.first().map_or(1.0, |(.., found)| found.need);
-    let table = TableOf::of("", ranked)
-        .text("target", |(target, ..)| (*target).to_string())
-        .number("held", |(.., found)| times(found.held))
-        .number("not held", |(.., found)| times(found.not_held))
-        .text(&format!("{} ×", rounded(need)), |(.., found)| {
-            answer(found.verdict)
+    let need = all.first().map_or(1.0, |one| one.found.need);
+    let sentence = together(&all, need);
+    let table = TableOf::of("", &all)
+        .text("target", |one| one.target.to_string())
+        .number("carries", |one| carried(one.found))
+        .text(&format!("{} ×", rounded(need)), |one| {
+            answer(one.found.verdict)
         })
-        .text("breaks first", |(.., found)| {
-            let first: Vec<&str> = found.breaks_first.iter().map(|kind| kind.words()).collect();
-            first.join(", ")
+        .text("breaks first", |one| {
+            let first = one.found.breaks_first.iter();
+            first
+                .map(|kind| kind.words())
+                .collect::<Vec<_>>()
+                .join(", ")
         })
-        .text("run", |(_, run, _)| run.display().to_string());
+        .text("trust", |one| one.trust.level.words())
+        .text("run", |one| one.run.display().to_string());
     let blocks = vec![table.block()];
     let document = Document {
         heading: "rigel fit: the same demand on each target".into(),
+        conclusion: Conclusion {
+            sentence,
+            ..Conclusion::default()
+        },
         sections: vec![parts::on_screen(parts::section(
             "targets", "Targets", "", blocks,
         ))],
         ..Document::default()
     };
     text::render(&document, Extent::Screen)
+}
+
+/// The highest multiple that held and the lowest that did not: `2 to 2.38 ×`.
+fn carried(found: &FitResult) -> String {
+    let (held, not_held) = (found.held.map(rounded), found.not_held.map(rounded));
+    match (held, not_held) {
+        (Some(held), Some(not_held)) => format!("{held} to {not_held} ×"),
+        (Some(held), None) => format!("at least {held} ×"),
+        (None, Some(not_held)) => format!("less than {not_held} ×"),
+        (None, None) => "-".into(),
+    }
+}
+
+/// How many of the targets carry what is needed, and which of them, best first, carries most.
+fn together(all: &[FitOfTarget<'_>], need: f64) -> String {
+    let carry = all
+        .iter()
+        .filter(|one| one.found.verdict == BoundVerdict::Kept)
+        .count();
+    let demand = format!("{} × of the demand", rounded(need));
+    let number = match carry {
+        0 => format!("None of {} targets carries {demand}", all.len()),
+        1 => format!("1 of {} targets carries {demand}", all.len()),
+        several => format!("{several} of {} targets carry {demand}", all.len()),
+    };
+    let best = all.first().filter(|one| one.found.held.is_some());
+    best.map_or(format!("{number}."), |one| {
+        format!("{number}. {} carries most.", one.target)
+    })
 }
 
 fn answer(verdict: BoundVerdict) -> &'static str {

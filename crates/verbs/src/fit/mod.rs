@@ -9,7 +9,7 @@ pub mod result;
 
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
-pub use document::fits;
+pub use document::{FitOfTarget, fits};
 pub use objectives::objectives;
 pub use request::{FitRequest, FitSessions, OfferedStream, RankDemand};
 pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
