@@ -61,6 +61,10 @@ pub struct CauseFound {
     /// The greatest weight of its findings.
     #[schemars(skip)]
     pub weight: Weight,
+    /// False if the strongest finding is about the run as a whole: fewer points may show something
+    /// weaker.
+    #[schemars(skip)]
+    pub is_of_points: bool,
     /// Number of points with such a finding that affects the figures.
     pub points: usize,
     /// Number of all points.
@@ -155,6 +159,7 @@ fn group(
         cause,
         severity: first.severity,
         weight: findings.iter().map(|one| one.weight()).max()?,
+        is_of_points: points.iter().any(|point| point.findings.contains(first)),
         points: points.iter().filter(with).count(),
         of_points: points.len(),
         findings: findings.into_iter().cloned().collect(),
@@ -192,6 +197,7 @@ impl CauseFound {
         };
         let points = match (self.points, self.of_points) {
             (0, _) | (_, 1) => String::new(),
+            _ if !self.is_of_points => String::new(),
             (points, all) => format!(" in {points} of {all} points"),
         };
         match self.cause.consequence() {
@@ -294,6 +300,19 @@ mod tests {
         let json = serde_json::to_value(&trust).unwrap();
         assert_eq!(json["level"], "with care");
         assert_eq!(json["causes"][1]["findings"][1], "cpu-busy");
+    }
+
+    #[test]
+    fn what_the_run_as_a_whole_shows_is_not_counted_by_points() {
+        let trust = RunTrust::of([warning(FindingName::OtherLoad)].iter(), &[]);
+        let of = |is_of_points| CauseFound {
+            is_of_points,
+            points: 1,
+            of_points: 4,
+            ..trust.causes[0].clone()
+        };
+        assert!(of(true).sentence().contains("in 1 of 4 points"));
+        assert!(!of(false).sentence().contains("points"));
     }
 
     #[test]

@@ -47,14 +47,11 @@ pub(super) fn document(
     }
 }
 
-/// What stands behind a throughput that was still rising at the maximum depth that was tried.
-fn rising(calibration: &Calibration, name: &str) -> &'static str {
-    let is_open = |one: &Finding| one.is(FindingName::NotReached) && one.what.contains(name);
-    if calibration.findings.iter().any(is_open) {
-        ", still rising"
-    } else {
-        ""
-    }
+/// True if the throughput of large reads was still rising at the maximum depth that was tried.
+fn is_rising(calibration: &Calibration) -> bool {
+    let is_open =
+        |one: &Finding| one.is(FindingName::NotReached) && one.what.contains("large reads");
+    calibration.findings.iter().any(is_open)
 }
 
 fn headlines(calibration: &Calibration) -> Vec<Headline> {
@@ -81,12 +78,16 @@ fn headlines(calibration: &Calibration) -> Vec<Headline> {
         ));
     }
     if let Some(at) = calibration.large {
-        figures.push(parts::throughput(
+        let mut throughput = parts::throughput(
             "calibration.large.mb_per_s.value",
             "max throughput",
             at.mb_per_s,
-            of(at) + rising(calibration, "large reads"),
-        ));
+            of(at),
+        );
+        if is_rising(calibration) {
+            throughput.value = format!("at least {}", throughput.value);
+        }
+        figures.push(throughput);
     }
     if let Some(at) = calibration.low_load {
         let note = format!(

@@ -85,6 +85,9 @@ fn answer(
     if !first.is_empty() {
         let _ = write!(text, "; {} break first", listed(&first));
         text.extend(group.and_then(|group| on_hosts(result, group)));
+        if failures(&result.points).is_some() {
+            text.push_str(": a stream of which I/Os fail is not carried");
+        }
     }
     text.push('.');
     text.extend(too_slow_alone(result));
