@@ -195,7 +195,7 @@ fn tell_sides(args: &CompareArgs) {
     }
     let (baseline, others) = runs.split_at(runs.len() / 2);
     remark(&format!(
-        "each of the {} runs is compared with the first; if they are two sides of {} runs: rigel \
+        "each of the {} runs is compared with the first; if they are two sides of {} runs:\n  rigel \
          compare {} -- {}\n",
         runs.len(),
         baseline.len(),

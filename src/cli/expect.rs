@@ -56,6 +56,7 @@ pub(super) struct ExpectArgs {
         long,
         value_name = "TIME",
         default_value = "3min",
+        visible_alias = "for",
         conflicts_with = "resume"
     )]
     budget: Nanos,

@@ -5,7 +5,7 @@
 //! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
-use rigel_model::{Bytes, Error, KIB, MIB, Mix, Ratio, usage};
+use rigel_model::{Bytes, Error, KIB, MIB, Mix, Ratio, per_second, plain, tidy, usage};
 use rigel_verbs::curve::Loads;
 use rigel_verbs::curve::{Background, BackgroundKind};
 
@@ -91,7 +91,7 @@ pub fn rates(text: &str) -> Result<Loads, Error> {
     };
     let (values, unit) = given.values(|number| match number.strip_suffix('%') {
         Some(percent) => Some((plain(percent)?, RangeUnit::Percent)),
-        None => Some((rate(number)?, RangeUnit::Rate)),
+        None => Some((per_second(number)?, RangeUnit::Rate)),
     })?;
     #[expect(
         clippy::cast_possible_truncation,
@@ -102,32 +102,6 @@ pub fn rates(text: &str) -> Result<Loads, Error> {
         RangeUnit::Percent => Loads::Percents(values),
         _ => Loads::Rates(values.into_iter().map(|value| value as u64).collect()),
     })
-}
-
-/// Parses digits and a point, and nothing else.
-fn plain(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    text.parse()
-        .ok()
-        .filter(|value: &f64| is_plain && value.is_finite())
-}
-
-/// Parses `1500`, `1.5k`, `2M`; here k is 1000.
-fn rate(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let scaled = [('k', 1e3), ('K', 1e3), ('M', 1e6)];
-    let parts = scaled
-        .iter()
-        .find_map(|(suffix, scale)| Some((text.strip_suffix(*suffix)?, scale)));
-    let (number, scale) = parts.unwrap_or((text, &1.0));
-    // Removes binary rounding: a thousandth of a thousand is one.
-    plain(number).map(|value| tidy(value * scale))
-}
-
-/// Removes the rounding errors of binary fractions.
-fn tidy(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }
 
 impl GivenOption<'_> {
@@ -369,7 +343,8 @@ fn stream_beside(text: &str, one: &str) -> Result<Background, Error> {
         .split_once('@')
         .map_or((rest, None), |(load, size)| (load, Some(size)));
     let (depth, per_s) = if let Some(per_s) = load.trim().strip_suffix("/s") {
-        let whole = rate(per_s).filter(|per_s| (1.0..=1e9).contains(per_s) && per_s.fract() == 0.0);
+        let whole =
+            per_second(per_s).filter(|per_s| (1.0..=1e9).contains(per_s) && per_s.fract() == 0.0);
         let per_s =
             whole.ok_or_else(|| wrong("I/Os per second must be a whole number from 1 on"))?;
         #[expect(

@@ -9,6 +9,7 @@ use super::output::remark;
 use super::progress::Progress;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
+use super::target::is_model;
 use super::{database, page};
 use clap::Args;
 use rigel_analyse::demand::BLOCK_ASSUMED;
@@ -304,6 +305,13 @@ impl WatchArgs {
         let urls: Vec<&OsString> = self.targets.iter().filter(is_url).collect();
         let paths = self.targets.iter().filter(|target| !is_url(target));
         for target in paths.chain(&self.device) {
+            if is_model(Path::new(target)) {
+                return Err(usage!(
+                    "{name} is a model: there is nothing to watch",
+                    "give a directory, a device or the URL of a database",
+                    name = target.display()
+                ));
+            }
             let (below, more) = disks_below(Path::new(target))?;
             for disk in below {
                 if disks.iter().all(|known| known.name != disk.name) {

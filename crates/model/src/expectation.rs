@@ -4,6 +4,7 @@
 
 use super::{Bytes, Coordinates, Error, LogKind, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
+use crate::units::per_second;
 use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -300,7 +301,11 @@ impl FromStr for Expectation {
             return Err(wrong("has a time without its unit, such as ms or us"));
         }
         let objective = if is_rate {
-            format!("rate{}", limit.trim_end().trim_end_matches("/s"))
+            let limit = limit.trim_end().trim_end_matches("/s");
+            match per_second(limit.trim_start_matches(['>', '='])) {
+                Some(rate) => format!("rate>={rate}"),
+                None => format!("rate{limit}"),
+            }
         } else {
             format!("{name}{limit}")
         };
@@ -404,8 +409,14 @@ fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
         depth.filter(|depth| (1..=DEPTH_MAX).contains(depth))
     });
     let rate = load.strip_suffix("/s").map(|rate| {
-        let rate = rate.replace('_', "").parse::<u64>().ok();
-        rate.filter(|rate| (1..=100_000_000).contains(rate))
+        let rate = per_second(&rate.replace('_', ""));
+        let rate = rate.filter(|rate| (1.0..=1e8).contains(rate) && rate.fract() == 0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked above"
+        )]
+        rate.map(|rate| rate as u64)
     });
     match (depth, rate) {
         (Some(Some(depth)), _) => Ok(ExpectedLoad::Depth(depth)),
@@ -432,6 +443,8 @@ mod tests {
             ("mbps>125", "mbps>=125"),
             ("mibps>=125", "mbps>=131.072"),
             ("p99<2ms@3000/s", "p99<2ms@3000/s"),
+            ("p99<2ms@1.5k/s", "p99<2ms@1500/s"),
+            ("iops>=100k", "iops>=100000"),
             ("p99.9<=2ms±5%@3000/s", "p99.9<2ms±5%@3000/s"),
             ("p50 < 300us +-2.5% @depth:1", "p50<300us±2.5%@depth:1"),
             ("mean<1ms@3000/s", "mean<1ms@3000/s"),

@@ -193,8 +193,8 @@ impl FromStr for SimSpec {
                 Some(("limit", value)) => {
                     let number = |text: &str| text.parse::<u32>().ok().map(u64::from);
                     let bytes = |text: &str| {
-                        // Without a unit it is a number of operations.
-                        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
+                        // Without a unit it is a number of operations; 3k could be either.
+                        let has_unit = text.ends_with(['B', 'b']);
                         let bytes = text.parse::<Bytes>().ok().filter(|_| has_unit);
                         bytes.map(|bytes| bytes.0)
                     };
@@ -202,7 +202,7 @@ impl FromStr for SimSpec {
                         spec.limit = Some(limit);
                     } else {
                         let limit = parse_limit(value, bytes).ok_or_else(|| {
-                            wrong("a limit is RATE/s or RATE/s+BURST, both above 0, with a unit if of bytes")
+                            wrong("a limit is RATE/s or RATE/s+BURST, both above 0: 3000/s of I/Os, 125MB/s or 64KiB/s of bytes")
                         })?;
                         spec.byte_limit = Some(limit);
                     }

@@ -213,6 +213,32 @@ impl Bytes {
     }
 }
 
+/// Parses digits and a point, and nothing else: `1500`, `0.5`.
+pub fn plain(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    text.parse()
+        .ok()
+        .filter(|value: &f64| is_plain && value.is_finite())
+}
+
+/// Parses a rate in operations per second: `1500`, `1.5k`, `2M`; here k is 1000.
+pub fn per_second(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let scaled = [('k', 1e3), ('K', 1e3), ('M', 1e6)];
+    let parts = scaled
+        .iter()
+        .find_map(|(suffix, scale)| Some((text.strip_suffix(*suffix)?, scale)));
+    let (number, scale) = parts.unwrap_or((text, &1.0));
+    // Removes binary rounding: a thousandth of a thousand is one.
+    plain(number).map(|value| tidy(value * scale))
+}
+
+/// Removes the rounding errors of binary fractions.
+pub fn tidy(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
 impl FromStr for Bytes {
     type Err = Error;
 

@@ -256,9 +256,18 @@ fn heading(text: &str) -> String {
     match text.rsplit_once(", ") {
         Some((what, when)) if when.chars().count() * 2 < WIDTH => {
             let room = WIDTH - when.chars().count() - 2;
-            format!("{}, {when}", cut(what, room))
+            format!("{}, {when}", cut_at_comma(what, room))
         }
         _ => cut(text, WIDTH),
+    }
+}
+
+/// As [`cut`], but behind a comma if there is one: half a number of a model would be another one.
+fn cut_at_comma(text: &str, width: usize) -> String {
+    let short = cut(text, width);
+    match short.strip_suffix('…').and_then(|kept| kept.rfind(',')) {
+        Some(comma) if text.chars().count() > width => format!("{}…", &short[..=comma]),
+        _ => short,
     }
 }
 
