@@ -277,6 +277,14 @@ fn stalls_that_only_some_loads_met_count_for_all() {
     let place = Place::new("unseen-soak-stalls");
     let soak = soaked(&place, "sim:4,1ms,stall=1s/10s --every 1m --for 30m");
     assert!(names(&soak).contains(&"stall"), "{soak}");
+    // Also by short rounds whose interval is a multiple of the stalls'.
+    let place = Place::new("unseen-soak-phases");
+    let target = "sim:8,100us,stall=1s/10s";
+    let soak = soaked(
+        &place,
+        &format!("{target} --work 20kops --every 1h --for 2d"),
+    );
+    assert!(names(&soak).contains(&"stall"), "{soak}");
 }
 
 #[test]

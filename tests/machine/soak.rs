@@ -2,6 +2,7 @@
 //! memory use.
 
 use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait_until};
+use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Moment};
@@ -58,9 +59,14 @@ fn rounds_stand_in_the_journal_at_their_times() {
     let run = read(&place.0.join("run"));
     assert_eq!(numbers(&run), (1..=60).collect::<Vec<u32>>());
     let began: Moment = run.header.started.parse().unwrap();
+    let request: SoakRequest = run.header.invocation.asked("soak").unwrap();
     for (index, record) in (0..).zip(&run.points) {
         let started: Moment = record.started.parse().unwrap();
-        assert_eq!(started.since(began), 60 * index);
+        // Somewhat later than each minute, by another time in each.
+        let since = started.since(began);
+        assert!((60 * index..60 * index + 8).contains(&since), "{since}");
+        let due = request.due(u32::try_from(index + 1).unwrap());
+        assert_eq!(since, i64::try_from(due.0 / 1_000_000_000).unwrap());
         assert_eq!(record.end, End::Complete);
         assert_eq!(record.streams[0].total().done, 400);
     }

@@ -1,8 +1,11 @@
 //! The plan of `soak`: the same round repeatedly, on a timetable, for hours to weeks.
 //!
-//! Rounds begin at equal intervals from the soak's start, however long earlier rounds took. So the
-//! time of day is sampled evenly, and a resumed soak continues at the current time. A round's
-//! number is its index in the timetable; a missing number is a skipped round.
+//! Each round has a place in a timetable of equal intervals from the soak's start, however long
+//! earlier rounds took. So the time of day is sampled evenly, and a resumed soak continues at the
+//! current time. A round's number is its index in the timetable; a missing number is a skipped round.
+//!
+//! A round of fixed work begins somewhat after its place, by another time in each: what the storage
+//! does every ten seconds would meet rounds that begin every hour always, or never.
 
 use super::search::{SMALL, seed_of};
 use super::{Plan, SqlTerms, check_sizes};
@@ -13,6 +16,12 @@ use rigel_model::{Coordinates, Error, Nanos, Pattern, Point, Ratio, Stream, Unti
 /// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks
 /// of rounds.
 const WINDOWS: u64 = 4;
+
+/// A round of fixed work that may last until the next one begins up to this part of the interval
+/// later.
+const SHIFT: u64 = 8;
+/// Maximum time by which a round begins after its place in the timetable.
+const SHIFT_MAX: Nanos = Nanos::from_secs(600);
 
 impl Plan for SoakRequest {
     fn name(&self) -> &'static str {
@@ -74,11 +83,25 @@ impl Plan for SoakRequest {
 impl SoakRequest {
     /// When round `number`, from 1, is due, measured from the soak's start.
     pub fn due(&self, number: u32) -> Nanos {
-        Nanos(
-            self.every
-                .0
-                .saturating_mul(u64::from(number.saturating_sub(1))),
-        )
+        let place = self.every.0;
+        let place = place.saturating_mul(u64::from(number.saturating_sub(1)));
+        Nanos(place).plus(self.shift(number))
+    }
+
+    /// How long after its place in the timetable a round begins: evenly spread over what it may be,
+    /// by multiples of the golden ratio.
+    fn shift(&self, number: u32) -> Nanos {
+        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+        if self.work.is_none() {
+            return Nanos(0);
+        }
+        let room = match self.every.since(self.limit) {
+            Nanos(0) => Nanos(self.every.0 / SHIFT),
+            left => left,
+        };
+        let share = GOLDEN.wrapping_mul(u64::from(number.saturating_sub(1)));
+        let shift = (u128::from(room.0.min(SHIFT_MAX.0)) * u128::from(share)) >> 64;
+        Nanos(u64::try_from(shift).unwrap_or(0))
     }
 
     /// The number of the round whose interval contains the time `since` the soak's start.
@@ -102,7 +125,8 @@ impl SoakRequest {
             },
             other => other,
         };
-        let left = Nanos(self.every.since(late).0.min(self.limit.0).max(1));
+        let left = self.every.since(self.shift(number)).since(late);
+        let left = Nanos(left.0.min(self.limit.0).max(1));
         Point {
             coordinates,
             streams: vec![Stream {
@@ -157,8 +181,12 @@ mod tests {
     fn rounds_stand_in_a_timetable() {
         let request = request();
         assert_eq!(request.rounds(), 60);
+        let steady = SoakRequest {
+            work: None,
+            ..request.clone()
+        };
         assert_eq!(
-            (request.due(1), request.due(3)),
+            (steady.due(1), steady.due(3)),
             (Nanos(0), Nanos::from_secs(120))
         );
         assert_eq!(
@@ -176,13 +204,38 @@ mod tests {
     }
 
     #[test]
+    fn rounds_of_fixed_work_meet_every_phase_of_what_comes_regularly() {
+        let request = request();
+        let place = |number: u32| Nanos::from_secs(60 * (u64::from(number) - 1));
+        let shifts: Vec<u64> = (1..=60)
+            .map(|number| request.due(number).since(place(number)).0)
+            .collect();
+        assert_eq!(shifts[0], 0);
+        // The intervals of a second, of seven and a half, have 8 rounds each.
+        for second in 0..7 {
+            let from = Nanos::from_secs(second).0;
+            let rounds = shifts
+                .iter()
+                .filter(|shift| (from..from + 1_000_000_000).contains(shift));
+            assert!((7..=9).contains(&rounds.count()), "{second}: {shifts:?}");
+        }
+        for number in 1..=60 {
+            assert_eq!(request.number_at(request.due(number)), number);
+            let Until::Work { most, .. } = request.point(number, Nanos(0), 1 << 30, 1).until else {
+                panic!("fixed work");
+            };
+            assert!(request.due(number).plus(most) <= place(number + 1));
+        }
+    }
+
+    #[test]
     fn a_round_that_begins_late_ends_in_time_for_the_next() {
         let until = |limit, late| {
             SoakRequest {
                 limit: Nanos::from_secs(limit),
                 ..request()
             }
-            .point(5, Nanos::from_secs(late), 1 << 30, 1)
+            .point(1, Nanos::from_secs(late), 1 << 30, 1)
             .until
         };
         assert_eq!(
