@@ -140,7 +140,7 @@ fn list(is_json: bool) {
         format!("{profile}  {about}\n  {expect}\n")
     });
     output::result(&format!(
-        "{each}\nWithout what stands in brackets: the least that is sold.\nSources and dates: rigel \
+        "{each}\nWithout the figures in brackets, the smallest volume that is sold is expected.\nSources and dates: rigel \
          expect list --json\n",
         each = shown.collect::<String>()
     ));
