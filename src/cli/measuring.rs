@@ -563,7 +563,7 @@ pub(super) fn measure_announced(
 fn follow(job: &Job, mut own: OwnJournal, ranks: &Ranks, stop: &AtomicBool) -> Result<(), Error> {
     let benches = Benches::prepare(job, stop, &mut |event| ranks::say_stall(&event))?;
     benches.all_ready(job)?;
-    own.begin(benches.header(job, Vec::new()))?;
+    own.begin(benches.header(job))?;
     let bench_of = |point: &Point| benches.of(point);
     let fixed = FollowedBenches::Fixed(&bench_of);
     run::ranks::follow(fixed, ranks, stop, &mut |record| own.keep(record))
@@ -584,7 +584,6 @@ fn prepare_and_measure(
     let membership = job.membership.clone();
     let together = membership.joined();
     let group = benches.all_ready(job)?;
-    let is_matrix = job.verb.name() == "orion";
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run.header, &benches.main().facts)?;
         resumed::refuse_other_hosts(&run.header, group.as_ref())?;
@@ -592,7 +591,7 @@ fn prepare_and_measure(
     } else {
         job.claim()?;
         benches.note_suspicion(job);
-        let mut header = benches.header(job, known_points(&benches, is_matrix));
+        let mut header = benches.header(job);
         header.ranks = group.map(Box::new);
         (Journal::create(job.results.path(), &header)?, header, None)
     };
@@ -618,37 +617,20 @@ fn prepare_and_measure(
     };
     let bench_of = |point: &Point| benches.of(point);
     let (search, seed) = (&job.verb, job.options.seed);
-    if is_matrix {
-        let is_left = |point: &&Point| {
-            done.iter()
-                .all(|record| record.coordinates != point.coordinates)
-        };
-        let mut left = benches.main().points.iter().filter(is_left);
-        let mut next = |_: &[PointRecord]| {
-            let point = left.next()?.clone();
-            Some(Next {
-                warming: search.warming(point.coordinates, 0, seed),
-                point,
-            })
-        };
-        let measured = run::measure(
-            &bench_of,
-            together,
-            &mut journal,
-            Vec::new(),
-            &mut next,
-            stop,
-            &mut listen,
-        );
-        job.journal = Some(journal);
-        return measured.map(drop);
-    }
     let usable = benches.main().facts.usable.0;
     let mut asked = None;
     let mut so_far = SoFar::default();
     let mut plan = |records: &[PointRecord]| {
-        let done = so_far.of_ranks(records, &lines.get(), search.judged());
-        let point = search.next(usable, seed, done)?;
+        let point = if search.lists_points() {
+            let is_done = |point: &&Point| {
+                let mut done = records.iter().map(|record| record.coordinates);
+                done.any(|coordinates| coordinates == point.coordinates)
+            };
+            header.points.iter().find(|point| !is_done(point))?.clone()
+        } else {
+            let done = so_far.of_ranks(records, &lines.get(), search.judged());
+            search.next(usable, seed, done)?
+        };
         // A visit that left no record is not asked for twice.
         let visit = Some((point.coordinates, point.seed));
         let again = asked == visit;
@@ -669,16 +651,6 @@ fn prepare_and_measure(
     );
     job.journal = Some(journal);
     measured.map(drop)
-}
-
-/// The points that are known before measuring. Those of a search are not; each record says what was
-/// asked of it.
-fn known_points(benches: &Benches, is_matrix: bool) -> Vec<Point> {
-    if is_matrix {
-        benches.main().points.clone()
-    } else {
-        Vec::new()
-    }
 }
 
 /// The points of an earlier part of a run that are not measured again.

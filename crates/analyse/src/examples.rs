@@ -176,11 +176,11 @@ pub fn rounds(n: u32) -> Vec<Round> {
             end: RoundEnd::Whole,
             kept: vec![
                 ObjectiveCheck {
-                    kept: true,
+                    kept: Some(true),
                     share: None,
                 },
                 ObjectiveCheck {
-                    kept: !at.is_multiple_of(2),
+                    kept: Some(!at.is_multiple_of(2)),
                     share: None,
                 },
             ],

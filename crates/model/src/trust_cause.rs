@@ -98,7 +98,7 @@ impl TrustCause {
             Self::Cache => "the storage may do less",
             Self::OtherLoad | Self::BusyMachine => "it may do more",
             Self::Demand => "it may be more",
-            Self::Limit => "not for long",
+            Self::Limit => "for longer, it may do less",
             _ => "",
         }
     }

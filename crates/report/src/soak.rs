@@ -297,7 +297,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         .filter_map(|(at, result)| Some((at, result, result.share_kept?)));
     if let Some((at, result, kept)) = least.min_by(|a, b| a.2.total_cmp(&b.2)) {
         let used = result.budget_used.map_or_else(String::new, |used| {
-            format!(", budget used {}", rounded_percent(used))
+            format!(", budget used {}", budget(used))
         });
         let note = format!("{} required{used}", share(result.share_asked));
         let label = format!("{} met for", result.objective);
@@ -350,6 +350,15 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
     figures
 }
 
+/// The used part of an error budget; above the whole, as a multiple.
+fn budget(used: f64) -> String {
+    if used < 2.0 {
+        rounded_percent(used)
+    } else {
+        format!("{used:.0} times over")
+    }
+}
+
 fn objectives(found: &Predictability) -> Option<Section> {
     let to = found.resolution;
     let table = TableOf::of("Objectives and their error budgets", &found.objectives)
@@ -363,7 +372,9 @@ fn objectives(found: &Predictability) -> Option<Section> {
             result.share_kept.map_or_else(|| "not known".into(), share)
         })
         .number("required", |result| share(result.share_asked))
-        .rounded_percent("budget used", |result| result.budget_used)
+        .number("budget used", |result| {
+            result.budget_used.map_or_else(String::new, budget)
+        })
         .number("rounds that missed it", |result| {
             format!("{} of {}", result.missed, result.kept + result.missed)
         })
@@ -505,7 +516,7 @@ pub fn csv(result: &SoakResult) -> String {
             let marks = round
                 .kept
                 .iter()
-                .map(|kept| if kept.kept { "1" } else { "0" });
+                .map(|kept| kept.kept.map_or("", |kept| if kept { "1" } else { "0" }));
             marks.collect::<Vec<&str>>().join(" ")
         })
         .text("device", |round| {

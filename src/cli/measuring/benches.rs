@@ -113,8 +113,8 @@ impl Benches {
 
     /// The first line of the journal. The files that raw I/O reads are members of the target, and
     /// every finding stands in it once.
-    pub(super) fn header(&self, job: &Job, points: Vec<Point>) -> Header {
-        let mut header = header(self.main(), points, job);
+    pub(super) fn header(&self, job: &Job) -> Header {
+        let mut header = header(self.main(), job);
         if let Some(raw) = self.find(PointsOf::Layer(Layer::Async)) {
             header.engine_about = format!("{}; raw: {}", header.engine_about, raw.engine_about());
             header.facts.members.clone_from(&raw.facts.members);

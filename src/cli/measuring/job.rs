@@ -19,7 +19,7 @@ use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::record::ranks::RanksEnd;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{
-    Error, Expectation, Invocation, OrionFiles, Point, RunOptions, SqlTarget, Target, TargetFacts,
+    Error, Expectation, Invocation, OrionFiles, RunOptions, SqlTarget, Target, TargetFacts,
     in_line, usage,
 };
 use rigel_verbs::Verb;
@@ -246,8 +246,9 @@ impl Job {
     }
 }
 
-/// The first line of a run's journal: `points` are planned on this bench.
-pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> Header {
+/// The first line of a run's journal, on this bench. It has the points of a verb that lists them.
+pub(in crate::cli) fn header(bench: &Bench, job: &Job) -> Header {
+    let listed = job.verb.lists_points().then(|| bench.points.clone());
     Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -260,7 +261,7 @@ pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> He
             verify: job.engine.verify,
         },
         engine_about: bench.engine_about(),
-        points,
+        points: listed.unwrap_or_default(),
         invocation: Invocation {
             options: job.options.clone(),
             files: job.files.clone(),

@@ -83,7 +83,7 @@ pub(in crate::cli) fn follow(
     let mut own = own?;
     let bench = only(&job, &stop, &mut |event| ranks::say_stall(&event))?;
     all_ready(&bench, &job)?;
-    let header = header(&bench, Vec::new(), &job);
+    let header = header(&bench, &job);
     own.begin(header.clone())?;
     let mut again = |_: &mut Listen| {
         let asked = (&header, &args.outcome.ranks);
@@ -189,7 +189,7 @@ fn prepare_and_measure(
         (bench, journal, run.header)
     } else {
         let bench = made?;
-        let mut header = header(&bench, Vec::new(), job);
+        let mut header = header(&bench, job);
         header.ranks = group.map(Box::new);
         job.results.claim()?;
         let journal = Journal::create(job.results.path(), &header)?;

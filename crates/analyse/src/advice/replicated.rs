@@ -30,7 +30,7 @@ fn timeout(ground: &Ground, setting: &'static str, times: f64, at: Option<AtLoad
     let blank = ground.blank(Product::Etcd, setting, SOURCE);
     let Some(at) = at else {
         let missing = "commits to a log that has its size were not measured";
-        return blank.not_measured(missing, ground.command("--write"));
+        return blank.not_measured(missing, ground.command_of_log());
     };
     let p99 = at.p99_us.scaled(1e-3);
     // A leader cannot send a heartbeat while its log is synced.

@@ -171,11 +171,17 @@ impl Ground<'_> {
                     None => "DIRECTORY-ON-IT".into(),
                 }
             }
-            // A model that took writes has no files: only a directory has logs of their own.
-            Target::Sim(_) if self.found.writes.is_some() => "DIRECTORY".into(),
             model => shell_word(&model.to_string()),
         };
         format!("rigel calibrate {target} {options}")
+    }
+
+    /// The command that measures a log of its own: only a directory has one, and a model is none.
+    pub(super) fn command_of_log(&self) -> String {
+        match &self.header.target {
+            Target::Sim(_) => "rigel calibrate DIRECTORY --write".into(),
+            _ => self.command("--write"),
+        }
     }
 
     /// The depth at the knee, and the range in which it lies.

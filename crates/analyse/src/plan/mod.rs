@@ -35,7 +35,7 @@ pub trait Plan: Debug {
     fn name(&self) -> &'static str;
 
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no
-    /// more, or if all are known beforehand.
+    /// more, or if they are [listed](Self::lists_points).
     fn next(&self, _usable: u64, _seed: u64, _done: &[PointSummary]) -> Option<Point> {
         None
     }
@@ -45,8 +45,8 @@ pub trait Plan: Debug {
         None
     }
 
-    /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum
-    /// outstanding.
+    /// Points that a bench is prepared for: all of a run that lists them; of a search, those with the
+    /// maximum outstanding.
     fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
         self.extremes(volume.usable, seed)
     }
@@ -100,6 +100,12 @@ pub trait Plan: Debug {
 
     /// True if all points are known before the first is measured.
     fn is_known_beforehand(&self) -> bool {
+        false
+    }
+
+    /// True if [`prepared`](Self::prepared) has all points, in their order: the journal's header lists
+    /// them, and [`next`](Self::next) has none.
+    fn lists_points(&self) -> bool {
         false
     }
 

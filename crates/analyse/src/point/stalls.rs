@@ -157,7 +157,8 @@ pub struct StallsSeen {
     all: Stalls,
     /// Measured time in seconds.
     seconds: f64,
-    /// Measurements that met one.
+    /// Measurements, and those of them that met one.
+    measurements: u64,
     places: u64,
 }
 
@@ -166,6 +167,7 @@ impl StallsSeen {
     pub fn add(&mut self, stalls: &Stalls, seconds: f64) {
         self.all.add(stalls);
         self.seconds += seconds;
+        self.measurements += 1;
         self.places += u64::from(!stalls.is_none());
     }
 
@@ -177,20 +179,26 @@ impl StallsSeen {
         const TIMES_MIN: u64 = 3;
         const SHARE_MIN: f64 = 0.01;
         const SHARE_OF_FEW_MIN: f64 = 0.05;
+        // Of short measurements, many stalls lie across an end: their number is not that of stalls.
+        const LONG: f64 = 10.0;
         let Self {
             all,
             seconds,
+            measurements,
             places,
         } = self;
         let share = all.seconds / seconds;
         let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
+        let is_long =
+            seconds / *measurements as f64 >= LONG * all.seconds / all.times.max(1) as f64;
         let place = match places {
             1 => format!("at one {place}"),
             many => format!("at {}", counted(*many, place)),
         };
         let often = match all.times {
             1 => "once".into(),
-            times => format!("{times} times, on average every {}", each(*seconds)),
+            times if is_long => format!("{times} times, on average every {}", each(*seconds)),
+            times => format!("{times} times"),
         };
         let least = if all.times < TIMES_MIN {
             SHARE_OF_FEW_MIN

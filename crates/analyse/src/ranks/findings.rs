@@ -6,7 +6,7 @@ use super::loads::RankLoads;
 use crate::figures::quantity::{count, time};
 use crate::point::summary::summarise;
 use crate::search::run_checks::{
-    SEE_THE_LOGS, STALL_TIMES, STALL_US, at_more_points, extent_of_stall,
+    SEE_THE_LOGS, at_more_points, extent_of_stall, is_stalled,
 };
 use rigel_model::record::journal::Run;
 use rigel_model::record::{
@@ -77,8 +77,7 @@ impl<'a> LongOperation<'a> {
             Some((took_us, p99.middle() / 1e3, &*stream.name))
         });
         let (took_us, p99_us, class) = streams.max_by(|one, other| one.0.total_cmp(&other.0))?;
-        let is_long = took_us >= STALL_US && took_us >= STALL_TIMES * p99_us;
-        is_long.then_some(Self {
+        is_stalled(took_us, p99_us).then_some(Self {
             took_us,
             p99_us,
             class,

@@ -208,8 +208,12 @@ pub fn warnings(
     findings.extend(capped(points, curve));
     findings.extend(drifted(points));
     findings.extend(
-        [(Step::Large, "large reads"), (Step::Write, "writes")]
-            .map(|(step, name)| unreached(points, step, name))
+        [
+            (Step::Depth, "small reads"),
+            (Step::Large, "large reads"),
+            (Step::Write, "writes"),
+        ]
+        .map(|(step, name)| unreached(points, step, name))
             .into_iter()
             .flatten(),
     );
@@ -655,12 +659,13 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
         .zip(both(last))
         .is_some_and(|(before, last)| before.overlaps(last));
     let options = match step {
-        Step::Write => "--mix write=100",
-        _ => "--size 1MiB",
+        Step::Write => "--mix write=100 ",
+        Step::Large => "--size 1MiB ",
+        _ => "",
     };
     (last.value > GAIN * before.value && !by_chance).then(|| {
         let beyond = format!(
-            "measure higher depths: `rigel curve TARGET {options} --depth {depth}..{}`",
+            "measure higher depths: `rigel curve TARGET {options}--depth {depth}..{}`",
             8 * depth
         );
         Finding::warning(

@@ -24,14 +24,19 @@ fn one(
             1.0
         }
     };
-    let (mut kept, mut missed, mut broken, mut unknown) = (0, 0, 0, 0);
-    let (mut kept_seconds, mut missed_seconds) = (0.0, 0.0);
+    let (mut kept, mut missed, mut broken, mut unknown, mut hidden) = (0, 0, 0, 0, 0);
+    let (mut kept_seconds, mut missed_seconds, mut hidden_seconds) = (0.0, 0.0, 0.0);
     let mut breaches: Vec<Breach> = Vec::new();
     let mut in_breach = false;
     for (at, round) in rounds.iter().enumerate() {
         let seconds = stands_for(round);
         match round.has_kept(index) {
-            None => unknown += 1,
+            None => {
+                unknown += 1;
+                if round.end != RoundEnd::Stopped {
+                    (hidden, hidden_seconds) = (hidden + 1, hidden_seconds + seconds);
+                }
+            }
             Some(true) => {
                 (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false);
             }
@@ -62,6 +67,13 @@ fn one(
         }
     }
     let judged_seconds = kept_seconds + missed_seconds;
+    // The sums of seconds have rounding errors in the last digit.
+    let is_enough = |seconds: f64| seconds / (judged_seconds + hidden_seconds) >= terms.share - 1e-9;
+    let met = match (is_enough(kept_seconds), is_enough(kept_seconds + hidden_seconds)) {
+        _ if judged_seconds + hidden_seconds <= 0.0 => None,
+        (false, true) => None,
+        (is_kept, _) => Some(is_kept),
+    };
     let budget_seconds = (1.0 - terms.share).max(0.0) * judged_seconds;
     let share_kept = (judged_seconds > 0.0).then(|| kept_seconds / judged_seconds);
     ObjectiveResult {
@@ -71,12 +83,12 @@ fn one(
         missed,
         broken,
         unknown,
+        hidden,
         share_kept,
         budget_seconds,
         missed_seconds,
         budget_used: (budget_seconds > 0.0).then(|| missed_seconds / budget_seconds),
-        // The sums of seconds have rounding errors in the last digit.
-        met: share_kept.map(|share| share >= terms.share - 1e-9),
+        met,
         longest_breach: breaches
             .iter()
             .copied()

@@ -7,10 +7,20 @@ use crate::figures::quantity::count;
 use crate::search::run_checks::{LASTS, STEP, STEP_DEVIATIONS, counts};
 use rigel_model::record::PointRecord;
 use rigel_model::{Finding, FindingName, Nanos};
+use crate::point::summary::PointSummary;
 use rigel_stats::robust::median;
 
 /// Minimum number of rates on the level.
 const LEVEL_MIN: usize = 10;
+
+/// A warning, if the visits of a load began fast and then stayed on one level that is lower.
+pub fn credit_of_visits(point: &PointSummary) -> Option<Finding> {
+    let visits = point.visits.iter();
+    let reader = CreditReader {
+        rates: visits.map(|visit| (visit.iops, visit.measured_s)).collect(),
+    };
+    reader.finding()
+}
 
 /// The throughput of a series, window by window.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +78,8 @@ impl CreditReader {
                     Nanos::from_secs_f64(seconds(first)),
                     count(level.round())
                 ),
-                "use the later figures as the sustained performance",
+                "use the later figures as the sustained performance, or measure again now, while \
+                 there is no credit",
             )
         })
     }

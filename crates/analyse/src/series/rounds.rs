@@ -9,9 +9,10 @@ use crate::figures::confidence::BoundCheck;
 use crate::figures::latency::LatencySummary;
 use crate::figures::quantity::rounded_percent;
 use crate::point::load::{device_loads, host_load};
+use crate::search::run_checks::is_stalled;
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, Measure, Moment, Objective, Sample, Until,
+    Bound, Coordinates, Finding, FindingName, Load, Measure, Moment, Objective, Sample, Until,
 };
 use serde::Serialize;
 
@@ -61,8 +62,9 @@ pub enum RoundEnd {
 /// Result of an objective in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ObjectiveCheck {
-    /// True if it was kept. A broken round keeps none.
-    pub kept: bool,
+    /// True if it was kept. A broken round keeps none. `None` if operations of a closed loop kept it that
+    /// sent none while others stood still: who arrives then waits, and is not counted.
+    pub kept: Option<bool>,
     /// Fraction of operations within it; `None` if the objective is not about single operations.
     pub share: Option<f64>,
 }
@@ -103,7 +105,7 @@ impl Round {
         match self.end {
             RoundEnd::Broken(_) => Some(false),
             RoundEnd::Stopped => None,
-            RoundEnd::Whole | RoundEnd::Cut => self.kept.get(index).map(|kept| kept.kept),
+            RoundEnd::Whole | RoundEnd::Cut => self.kept.get(index)?.kept,
         }
     }
 
@@ -191,8 +193,13 @@ pub fn numbered_round(
     });
     let of = |objective: &Objective| {
         let check = kept(*objective, &total, unserved, rate);
+        let is_hidden = || stream.is_some_and(|stream| hides_waiting(*objective, stream, seconds));
         ObjectiveCheck {
-            kept: check.kept && !is_broken,
+            kept: match check.kept {
+                _ if is_broken => Some(false),
+                Some(true) if is_hidden() => None,
+                kept => kept,
+            },
             ..check
         }
     };
@@ -220,7 +227,7 @@ fn kept(
 ) -> ObjectiveCheck {
     let missed = unserved + total.failures();
     let whole = |kept| ObjectiveCheck {
-        kept: kept && total.done > 0 && missed == 0,
+        kept: Some(kept && total.done > 0 && missed == 0),
         share: None,
     };
     match measure {
@@ -231,17 +238,38 @@ fn kept(
                 Bound { latency, quantile },
             );
             ObjectiveCheck {
-                kept: within.kept,
+                kept: Some(within.kept),
                 share: Some(within.share),
             }
         }
         Measure::Mean(limit) => whole(total.response.sum <= limit.0.saturating_mul(total.done)),
         Measure::Max(limit) => whole(total.response.max <= limit.0),
         Measure::Rate(least) => ObjectiveCheck {
-            kept: rate.is_some_and(|rate| rate >= least),
+            kept: Some(rate.is_some_and(|rate| rate >= least)),
             share: None,
         },
     }
+}
+
+/// True if operations of a closed loop took so much longer than the others, and so much of the time, that
+/// one in `1 - quantile` of those who arrive by themselves may have waited beyond the objective: for as
+/// long as all stand still, a closed loop sends none.
+fn hides_waiting(Objective(measure): Objective, stream: &StreamRecord, seconds: f64) -> bool {
+    let Measure::Quantile(quantile, limit) = measure else {
+        return false;
+    };
+    let is_closed = |load: &Load| matches!(load, Load::Closed { .. });
+    let times = stream.total().response.histogram;
+    let p99_us = times.quantile(0.99).map_or(0.0, |band| band.middle() / 1e3);
+    let waiting = times.buckets().filter(|(low, high, _)| {
+        is_stalled(low.midpoint(*high) as f64 / 1e3, p99_us) && *low > limit.0
+    });
+    let beyond_s = waiting.map(|(low, high, count)| {
+        (low.midpoint(high) - limit.0) as f64 / 1e9 * count as f64
+    });
+    let slots: u64 = stream.loads.iter().map(|load| u64::from(load.slots())).sum();
+    let share = beyond_s.sum::<f64>() / (slots.max(1) as f64 * seconds);
+    stream.loads.iter().all(is_closed) && share > 1.0 - quantile
 }
 
 fn host(record: &PointRecord) -> Option<RoundHost> {

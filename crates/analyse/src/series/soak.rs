@@ -9,6 +9,7 @@ use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, pauses, round};
 use super::types::{Predictability, PredictabilityTerms};
+use crate::figures::latency::LatencySummary;
 use crate::figures::modes::ModesReader;
 use crate::figures::quantity::time;
 use crate::point::stalls::{Stalls, StallsSeen};
@@ -51,26 +52,44 @@ impl SoakResult {
     }
 }
 
-/// The operations that took far longer than the p99 of their round.
+/// The operations that took far longer than the others of their round.
 #[derive(Debug, Clone, Copy, Default)]
 struct Longest {
     /// Rounds with such an operation, of all.
     rounds: u64,
     of: u64,
-    /// The longest, and the p99 of its round, in microseconds.
+    /// The longest, in microseconds.
     max_us: f64,
-    p99_us: f64,
+    /// What most of its round took at most, in microseconds, and the share of them.
+    usual_us: f64,
+    usual_share: &'static str,
 }
 
 impl Longest {
+    /// An operation took far longer than the p99; or, where the p99 itself has waited, than the median.
     fn add(&mut self, round: &Round) {
+        const WAITING_US: f64 = 500_000.0;
+        const WAITING_TIMES: f64 = 500.0;
         self.of += 1;
-        if let (Some(max_us), Some(p99_us)) = (round.latency.max_us, round.latency.p99_us)
-            && is_stalled(max_us, p99_us)
-        {
+        let LatencySummary {
+            max_us: Some(max_us),
+            p99_us: Some(p99_us),
+            p50_us: Some(p50_us),
+            ..
+        } = round.latency
+        else {
+            return;
+        };
+        let is_waiting = max_us >= WAITING_US && max_us >= WAITING_TIMES * p50_us;
+        if is_stalled(max_us, p99_us) || is_waiting {
             self.rounds += 1;
             if max_us > self.max_us {
-                (self.max_us, self.p99_us) = (max_us, p99_us);
+                self.max_us = max_us;
+                (self.usual_us, self.usual_share) = if is_stalled(max_us, p99_us) {
+                    (p99_us, "99 %")
+                } else {
+                    (p50_us, "half")
+                };
             }
         }
     }
@@ -78,11 +97,13 @@ impl Longest {
     fn in_words(&self) -> Option<String> {
         (self.rounds > 0).then(|| {
             format!(
-                "in {} of {} rounds an operation took far longer than the p99 there, at most {}, {:.0} times",
+                "in {} of {} rounds an operation took far longer than the others, at most {}, where {} took up \
+                 to {}",
                 self.rounds,
                 self.of,
                 time(self.max_us),
-                self.max_us / self.p99_us
+                self.usual_share,
+                time(self.usual_us)
             )
         })
     }

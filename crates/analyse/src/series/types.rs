@@ -304,8 +304,10 @@ pub struct ObjectiveResult {
     pub missed: usize,
     /// Broken rounds among the missed ones.
     pub broken: usize,
-    /// Rounds that say nothing: stopped, or without the figure. Skipped rounds are not counted.
+    /// Rounds that say nothing: stopped, or hidden. Skipped rounds are not counted.
     pub unknown: usize,
+    /// Unknown rounds of a closed loop, which sent nothing while all I/O stood still.
+    pub hidden: usize,
     /// Fraction of the known time for which it was kept; `None` if nothing is known.
     pub share_kept: Option<f64>,
     /// Seconds for which it may be missed in the known time.
@@ -315,7 +317,7 @@ pub struct ObjectiveResult {
     /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no
     /// budget.
     pub budget_used: Option<f64>,
-    /// True if it was kept for the required fraction of time; `None` if nothing is known.
+    /// True if it was kept for the required fraction of time; `None` if that is not known.
     pub met: Option<bool>,
     /// The longest breach: consecutive rounds that missed it.
     pub longest_breach: Option<Breach>,

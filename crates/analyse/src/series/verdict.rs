@@ -6,8 +6,8 @@ use super::episodes::Episode;
 use super::rounds::{LEAST_SHOWN, Round, measured_part};
 use super::series_figures::SeriesFigures;
 use super::types::{
-    ChangePoint, Predictability, Predictable, Quantity, RoundCounts, SeriesClass, SpreadChange,
-    Trend,
+    ChangePoint, ObjectiveResult, Predictability, Predictable, Quantity, RoundCounts, SeriesClass,
+    SpreadChange, Trend,
 };
 use crate::figures::quantity::{
     capital, count, counted, rounded_length, rounded_percent as percent,
@@ -492,9 +492,18 @@ fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
     format!("{} {way} by {by} {when}", change.of.name())
 }
 
-/// A sentence for each missed objective.
+/// A sentence for each objective that was missed, or of which that is not known.
 fn missed(found: &Predictability) -> String {
     let mut text = String::new();
+    let is_hidden = |result: &&ObjectiveResult| result.met.is_none() && result.hidden > 0;
+    if let Some(result) = found.objectives.iter().find(is_hidden) {
+        let _ = write!(
+            text,
+            " Whether the objective {} was met is not known: while all I/O stands still, a closed loop sends \
+             none; ask with --rate.",
+            result.objective
+        );
+    }
     for result in found
         .objectives
         .iter()

@@ -47,11 +47,16 @@ pub(super) fn document(
     }
 }
 
-/// True if the throughput of large reads was still rising at the maximum depth that was tried.
-fn is_rising(calibration: &Calibration) -> bool {
-    let is_open =
-        |one: &Finding| one.is(FindingName::NotReached) && one.what.contains("large reads");
-    calibration.findings.iter().any(is_open)
+/// The headline of a maximum; a lower limit if the throughput of these reads was still rising at the
+/// maximum depth that was tried.
+fn greatest(calibration: &Calibration, reads: &str, found: Headline) -> Headline {
+    let is_open = |one: &Finding| one.is(FindingName::NotReached) && one.what.contains(reads);
+    if calibration.findings.iter().any(is_open) {
+        let value = format!("at least {}", found.value);
+        Headline { value, ..found }
+    } else {
+        found
+    }
 }
 
 fn headlines(calibration: &Calibration) -> Vec<Headline> {
@@ -70,24 +75,14 @@ fn headlines(calibration: &Calibration) -> Vec<Headline> {
         let on_credit = calibration.on_credit.map_or_else(String::new, |iops| {
             format!("; {} on burst credit", parts::count(iops.value))
         });
-        figures.push(parts::rate(
-            "calibration.maximum.iops.value",
-            "max IOPS",
-            at.iops,
-            of(at) + &on_credit,
-        ));
+        let name = "calibration.maximum.iops.value";
+        let rate = parts::rate(name, "max IOPS", at.iops, of(at) + &on_credit);
+        figures.push(greatest(calibration, "small reads", rate));
     }
     if let Some(at) = calibration.large {
-        let mut throughput = parts::throughput(
-            "calibration.large.mb_per_s.value",
-            "max throughput",
-            at.mb_per_s,
-            of(at),
-        );
-        if is_rising(calibration) {
-            throughput.value = format!("at least {}", throughput.value);
-        }
-        figures.push(throughput);
+        let name = "calibration.large.mb_per_s.value";
+        let throughput = parts::throughput(name, "max throughput", at.mb_per_s, of(at));
+        figures.push(greatest(calibration, "large reads", throughput));
     }
     if let Some(at) = calibration.low_load {
         let note = format!(

@@ -1,18 +1,42 @@
 //! The conclusion of `rigel expect`: the outcome, and the line that decides it.
 
+use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failed, time_to_decide};
 use rigel_analyse::figures::quantity::{Amount, counted};
 use rigel_analyse::{BoundVerdict, ExpectedLimit, Limits};
+use rigel_model::Measure;
+use rigel_model::record::journal::Header;
 
-pub(super) fn conclusion(found: &ExpectResult) -> Conclusion {
+/// More than this times what a volume is sold with comes from elsewhere.
+const MORE_THAN_SOLD: f64 = 2.0;
+
+pub(super) fn conclusion(header: &Header, found: &ExpectResult) -> Conclusion {
+    let request: Option<ExpectRequest> = header.invocation.asked("expect");
+    let is_sold = request.is_some_and(|request| !request.profiles.is_empty());
     let objections = Objections {
-        caution: None,
+        caution: is_sold.then(|| more_than_sold(found)).flatten(),
         failure: failed(&found.points, "each is taken to be slower than any limit"),
     };
     objections
         .conclude(&answer(found), &found.findings)
         .with_outcome(found.outcome)
+}
+
+/// Cautions of a volume that does far more than its profile has, if it does: that lasts no longer than what
+/// it comes from, and a run of minutes may not see its end.
+fn more_than_sold(found: &ExpectResult) -> Option<String> {
+    let lines = found.lines.iter().filter_map(|line| match line.condition.limit.0 {
+        Measure::Rate(sold) => Some((line.figure?.least() / sold, line)),
+        _ => None,
+    });
+    let (times, line) = lines.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (times > MORE_THAN_SOLD).then(|| {
+        format!(
+            "{} is exceeded {times:.0} times: burst credit or a cache may end; rigel calibrate looks for both.",
+            line.condition
+        )
+    })
 }
 
 /// The outcome in a sentence, with the line that decides it.
@@ -89,11 +113,12 @@ fn is_cut(line: &ExpectedLine, high: f64) -> bool {
 /// How much longer would decide a line that is undecided, in a few words.
 pub(super) fn more(line: &ExpectedLine) -> String {
     if !line.why.is_empty() {
-        return "no interval".into();
+        let is_known = has_both_ends(line);
+        return if is_known { "measure again" } else { "no interval" }.into();
     }
     match time_to_decide(line.more_s) {
         Some(time) => time,
-        None if has_both_ends(line) => "over a day".into(),
+        None if has_both_ends(line) => "not by more time".into(),
         None => "too short".into(),
     }
 }
@@ -111,7 +136,7 @@ fn more_in_words(line: &ExpectedLine) -> String {
     match time_to_decide(line.more_s) {
         Some(time) => format!("about {time} would decide it"),
         None if has_both_ends(line) => {
-            "no day would decide it, but a margin such as ±5% may".into()
+            "no more time would decide it, but a margin such as ±5% may".into()
         }
         None => "too little was measured".into(),
     }

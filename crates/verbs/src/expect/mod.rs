@@ -55,8 +55,8 @@ impl VerbResult for ExpectResult {
         &self.points
     }
 
-    fn conclusion(&self, _: &Header) -> Conclusion {
-        conclusion::conclusion(self)
+    fn conclusion(&self, header: &Header) -> Conclusion {
+        conclusion::conclusion(header, self)
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {

@@ -6,6 +6,7 @@ use rigel_analyse::figures::quantity::{Unit, per_second};
 use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::{run_checks, unseen};
+use rigel_analyse::series::credit::credit_of_visits;
 use rigel_analyse::{
     BoundVerdict, Estimate, ExpectedVerdict, PointSummary, RateMet, summarise_judged, variation,
     widen,
@@ -114,10 +115,15 @@ impl ExpectRequest {
             .collect();
         let varied = variation(&points, false).and_then(run_checks::varied);
         widen(&mut points);
+        let credit = points.iter().find_map(credit_of_visits);
         let lines = by.expected.iter().enumerate();
         let lines: Vec<ExpectedLine> = lines
             .map(|(index, (condition, _))| {
-                let line = self.line(index, *condition, &points);
+                let mut line = self.line(index, *condition, &points);
+                if credit.is_some() && line.outcome == BoundVerdict::Undecided {
+                    line.more_s = None;
+                    line.why = "measured again now, without the credit, it may be decided".into();
+                }
                 line.unless_host_limits(&points, before)
             })
             .collect();
@@ -127,7 +133,8 @@ impl ExpectRequest {
             error: self.error,
             is_sequential: true,
             lines,
-            findings: varied.into_iter().chain(stalled).collect(),
+            // Credit that ran out is why visits differ.
+            findings: credit.or(varied).into_iter().chain(stalled).collect(),
             points,
         }
     }

@@ -73,6 +73,10 @@ impl Plan for OrionRequest {
         true
     }
 
+    fn lists_points(&self) -> bool {
+        true
+    }
+
     fn largest(&self) -> u64 {
         self.largest_io()
     }
