@@ -35,8 +35,8 @@ pub(super) struct CalibrateArgs {
     /// Block size of the database [default: 8KiB, or that of --as]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    /// Maximum response time at the sustained rate, such as 2ms or 500us@p99.9; a bare number is
-    /// ms [default: 20ms@p99]
+    /// Maximum response time at the sustained rate, such as 2ms or 500us@p99.9
+    /// [default: 20ms@p99]
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
     /// Stop a point when the half-width of its 95 % interval is below this share of the figure

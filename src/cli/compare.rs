@@ -386,6 +386,7 @@ fn refuse_nothing_in_common(comparison: &Comparison, subjects: &[Subject]) -> Re
         let mut subjects = subjects.iter();
         subjects.find(|subject| subject.name == *name(side))
     };
+    let is_import = |side: usize| comparison.sides[side].runs[0].imported.is_some();
     let depths = of(run)
         .zip(of(0))
         .map(|(one, other)| (one.depths(), other.depths()));
@@ -402,6 +403,11 @@ fn refuse_nothing_in_common(comparison: &Comparison, subjects: &[Subject]) -> Re
             listed(other),
             one.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
         ),
+        None if is_import(run) && is_import(0) => {
+            "a demand has no loads of its own: `rigel fit REPORT TARGET` says which storage \
+             carries it"
+                .into()
+        }
         None if comparison.rounds.is_empty() => {
             "compare runs of one verb with the same options".into()
         }

@@ -101,7 +101,7 @@ pub(super) struct CurveArgs {
         conflicts_with = "resume"
     )]
     pattern: String,
-    /// Maximum response time of a point, such as 2ms or 500us@p99.9; a bare number is ms
+    /// Maximum response time of a point, such as 2ms or 500us@p99.9
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<String>,
     /// Stop a point when the half-width of its 95 % interval is below this share of the figure

@@ -325,14 +325,8 @@ impl DuetArgs {
             ));
         }
         let mut arms = Vec::new();
+        // One that is given twice shows what the same makes of itself.
         for (at, given) in targets.iter().enumerate() {
-            if targets[..at].contains(given) {
-                return Err(usage!(
-                    "'{given}' is given twice",
-                    "give every target once",
-                    given = given.display()
-                ));
-            }
             let mut alone = self.alone(given);
             if self.log.is_some() {
                 alone.require_directory("a log", true)?;

@@ -82,7 +82,8 @@ pub(super) struct FitArgs {
     #[arg(
         long,
         value_name = "MULTIPLE",
-        default_value_t = 1.0,
+        default_value = "1",
+        value_parser = multiple,
         conflicts_with = "resume"
     )]
     need: f64,
@@ -492,6 +493,17 @@ impl FitArgs {
         }
         Ok(())
     }
+}
+
+/// A multiple: `2`, `2x`.
+fn multiple(text: &str) -> Result<f64, Error> {
+    let number = text.trim().trim_end_matches(['x', 'X', '×']).trim_end();
+    number.parse().map_err(|_| {
+        usage!(
+            "'{text}' is not a multiple",
+            "give a number, such as 2 for twice the demand"
+        )
+    })
 }
 
 /// Measures one target and shows its report; that of the only one as JSON if that is wanted. `None`

@@ -732,7 +732,9 @@ fn a_slowdown_of_a_tenth_is_found() {
     assert_eq!(found.word, SeriesClass::Stepped);
     // The operations before a round broke were fast enough, but the round meets no objective.
     let mut broken = before[0].clone();
-    let kept = |record: &rigel_model::record::PointRecord| analyse::round(record, &objectives).unwrap().kept[0].kept;
+    let kept = |record: &rigel_model::record::PointRecord| {
+        analyse::round(record, &objectives).unwrap().kept[0].kept
+    };
     assert_eq!(kept(&broken), Some(true));
     broken.end = End::Broken("gone".into());
     assert_eq!(kept(&broken), Some(false));

@@ -57,20 +57,16 @@ pub fn quantile_name(quantile: f64) -> String {
 impl FromStr for Bound {
     type Err = Error;
 
-    /// Parses `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as in
-    /// `CALIBRATE_IO`.
+    /// Parses `2ms`, which is `2ms@p99`, or `500us@p99.9`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             usage!(
                 "'{text}' is not a bound on latency",
-                "write it as 2ms, 500us@p99.9 or, as CALIBRATE_IO does, 20 for 20 ms"
+                "write it with its unit, as 2ms or 500us@p99.9"
             )
         };
         let (latency, quantile) = text.split_once('@').unwrap_or((text, "p99"));
-        let latency = match latency.trim().parse::<u64>() {
-            Ok(milliseconds) => Nanos(milliseconds.checked_mul(1_000_000).ok_or_else(wrong)?),
-            Err(_) => latency.parse().map_err(|_| wrong())?,
-        };
+        let latency: Nanos = latency.parse().map_err(|_| wrong())?;
         let percent = quantile
             .trim()
             .strip_prefix('p')
@@ -97,10 +93,10 @@ mod tests {
         for (text, micros, quantile) in [
             ("2ms", 2000, 0.99),
             ("500us@p99.9", 500, 0.999),
-            ("20", 20_000, 0.99),
+            ("20ms", 20_000, 0.99),
             ("1ms@p50", 1000, 0.5),
             // Found by the fuzzer: printed and read again, it was another one.
-            ("5111111151110", 5_111_111_151_110_000, 0.99),
+            ("5111111151110ms", 5_111_111_151_110_000, 0.99),
         ] {
             let bound: Bound = text.parse().unwrap();
             assert_eq!(bound.latency, Nanos::from_micros(micros), "{text}");

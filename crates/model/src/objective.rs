@@ -88,13 +88,7 @@ impl FromStr for Objective {
             };
         }
         let (name, rest) = text.split_once('<').ok_or_else(wrong)?;
-        // A bare number would be seconds, which is hardly ever meant.
-        let has_unit = rest.trim_end().ends_with(|last: char| last.is_alphabetic());
-        let latency: Nanos = limit(rest)
-            .parse()
-            .ok()
-            .filter(|_| has_unit)
-            .ok_or_else(wrong)?;
+        let latency: Nanos = limit(rest).parse().ok().ok_or_else(wrong)?;
         if latency == Nanos(0) {
             return Err(wrong());
         }

@@ -130,12 +130,13 @@ impl Nanos {
 impl FromStr for Nanos {
     type Err = Error;
 
-    /// Parses `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
+    /// Parses `100us`, `1.5ms`, `2s`, `3m`, `1h`, `2w`. A bare number is refused, but for 0: it would be
+    /// seconds to one reader, and milliseconds to another.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             usage!(
                 "'{text}' is not a duration",
-                "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d"
+                "write it with its unit, as 100us, 1.5ms, 2s, 3m, 1h or 7d"
             )
         };
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
@@ -143,10 +144,12 @@ impl FromStr for Nanos {
             "ns" => 1,
             "us" | "µs" => 1_000,
             "ms" => 1_000_000,
-            "s" | "" => 1_000_000_000,
+            "s" => 1_000_000_000,
+            "" if number == 0.0 => 1,
             "m" | "min" => 60_000_000_000,
             "h" => 3_600_000_000_000,
             "d" => 86_400_000_000_000,
+            "w" => 604_800_000_000_000,
             _ => return Err(wrong()),
         };
         // A float is not exact beyond 2^53 ns, which are 104 days.

@@ -26,6 +26,9 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of figures in large type.
 const FIGURES_MAX: usize = 4;
 
+/// Maximum number of sides of which one figure is in large type.
+const SIDES_MAX: usize = 8;
+
 /// Maximum number of drawn changes.
 const CHANGES_MAX: usize = 24;
 
@@ -91,9 +94,21 @@ fn about(comparison: &Comparison) -> String {
     format!("{}; {baseline}", sides.collect::<Vec<_>>().join("; "))
 }
 
-/// The headline ratios of the first side after the baseline. Certain differences come first, because
-/// an imported series may have dozens of figures.
+/// The headline ratios of the first side after the baseline; of many sides, one figure of each. Certain
+/// differences come first, because an imported series may have dozens of figures.
 fn figures(comparison: &Comparison) -> Vec<Headline> {
+    if let Some(index) = comparison.figure_of_many() {
+        let row = &comparison.figures[index];
+        let of_side = |(side, change): (usize, &Option<Change>)| {
+            let change = (*change)?;
+            Some(Headline {
+                label: format!("{} of {}", row.name, comparison.names[side + 1]),
+                ..ratio(index, row, side, (change, word(change.judgement)))
+            })
+        };
+        let sides = row.changes.iter().enumerate().filter_map(of_side);
+        return sides.take(SIDES_MAX).collect();
+    }
     let headlines = comparison
         .figures
         .iter()
@@ -116,45 +131,49 @@ fn figures(comparison: &Comparison) -> Vec<Headline> {
     };
     with.into_iter()
         .take(FIGURES_MAX)
-        .map(|(index, row, change)| {
-            if row.unit.is_of_events() {
-                return of_events(index, row, change);
-            }
-            let interval = match interval(&change) {
-                none if none.is_empty() => parts::UNKNOWN.into(),
-                known => known,
-            };
-            // The interval of the ratio is that of the difference; the table has each side's own.
-            let [before, after] = [0, 1].map(|run| {
-                parts::known(row.figures[run], |figure| {
-                    amount(figure.estimate, row.unit).to_string()
-                })
-            });
-            Headline {
-                name: format!("figures.{index}.changes.0.ratio"),
-                label: row.name.clone(),
-                value: format!("× {:.3}", change.ratio),
-                interval,
-                note: format!("{}: {before} and {after}", judged(row, change.judgement)),
-                exact: change.ratio,
-            }
-        })
+        .map(|(index, row, change)| ratio(index, row, 0, (change, judged(row, change.judgement))))
         .collect()
 }
 
-/// The figures of events, which may be none on one side: then there is no ratio.
-fn of_events(index: usize, row: &Row, change: Change) -> Headline {
+/// A figure's ratio of the side after the baseline that has this index, and its judgement in words.
+fn ratio(index: usize, row: &Row, side: usize, (change, judged): (Change, &str)) -> Headline {
+    if row.unit.is_of_events() {
+        return of_events(index, row, side, change);
+    }
+    let interval = match interval(&change) {
+        none if none.is_empty() => parts::UNKNOWN.into(),
+        known => known,
+    };
+    // The interval of the ratio is that of the difference; the table has each side's own.
+    let [before, after] = [0, side + 1].map(|run| {
+        parts::known(row.figures[run], |figure| {
+            amount(figure.estimate, row.unit).to_string()
+        })
+    });
     Headline {
-        name: format!("figures.{index}.figures.1.value"),
+        name: format!("figures.{index}.changes.{side}.ratio"),
         label: row.name.clone(),
-        value: value(row, 1),
+        value: format!("× {:.3}", change.ratio),
+        interval,
+        note: format!("{judged}: {before} and {after}"),
+        exact: change.ratio,
+    }
+}
+
+/// The figures of events, which may be none on one side: then there is no ratio.
+fn of_events(index: usize, row: &Row, side: usize, change: Change) -> Headline {
+    let run = side + 1;
+    Headline {
+        name: format!("figures.{index}.figures.{run}.value"),
+        label: row.name.clone(),
+        value: value(row, run),
         interval: String::new(),
         note: format!(
             "{}: {} in the baseline",
             word(change.judgement),
             value(row, 0)
         ),
-        exact: row.figures[1].map_or(0.0, |figure| figure.estimate.value),
+        exact: row.figures[run].map_or(0.0, |figure| figure.estimate.value),
     }
 }
 

@@ -11,8 +11,12 @@ use rigel_model::{Finding, FindingName, Severity, in_line, shell_word};
 impl Comparison {
     /// The verdict on each side but the baseline, and on the slowdown limit, if one was given.
     pub fn conclusion(&self) -> Conclusion {
-        let verdicts = self.verdicts.iter().map(|verdict| self.sentence(verdict));
+        let verdicts = match self.of_many_sides() {
+            Some(all) => vec![all],
+            None => self.verdicts.iter().map(|one| self.sentence(one)).collect(),
+        };
         let sentences: Vec<String> = verdicts
+            .into_iter()
             .chain(self.of_limit())
             .chain(self.of_single_runs())
             .collect();
@@ -36,6 +40,40 @@ impl Comparison {
             status,
             sentence: sentences.join(" "),
         }
+    }
+
+    /// The headline figure that all sides have, where so many are compared with the baseline that a sentence
+    /// for each would not be read.
+    pub fn figure_of_many(&self) -> Option<usize> {
+        const SENTENCES_MAX: usize = 2;
+        let has_all = |row: &Row| row.headline && row.changes.iter().all(Option::is_some);
+        let is_many = self.verdicts.len() > SENTENCES_MAX;
+        is_many
+            .then(|| self.figures.iter().position(has_all))
+            .flatten()
+    }
+
+    /// Each side by that figure.
+    fn of_many_sides(&self) -> Option<String> {
+        let row = &self.figures[self.figure_of_many()?];
+        let of_side = |verdict: &Verdict| {
+            let change = row.changes[verdict.run - 1]?;
+            let is_certain =
+                verdict.worse.contains(&row.name) || verdict.better.contains(&row.name);
+            let or_not = if is_certain { "" } else { " (may be chance)" };
+            let (name, change) = (
+                self.counted_name(verdict.run),
+                quantity::change(change.ratio),
+            );
+            Some(format!("{name} {change}{or_not}"))
+        };
+        let sides: Vec<String> = self.verdicts.iter().filter_map(of_side).collect();
+        Some(format!(
+            "Against {}, in {}: {}.",
+            self.counted_name(0),
+            row.name,
+            sides.join(", ")
+        ))
     }
 
     fn sentence(&self, verdict: &Verdict) -> String {

@@ -5,9 +5,7 @@ use super::host::{HostFigures, HostsAtLoad};
 use super::loads::RankLoads;
 use crate::figures::quantity::{count, time};
 use crate::point::summary::summarise;
-use crate::search::run_checks::{
-    SEE_THE_LOGS, at_more_points, extent_of_stall, is_stalled,
-};
+use crate::search::run_checks::{SEE_THE_LOGS, at_more_points, extent_of_stall, is_stalled};
 use rigel_model::record::journal::Run;
 use rigel_model::record::{
     PointRecord, RankFacts, RankGroup, RankLost, RankRecord, RankedPoint, StreamRecord,

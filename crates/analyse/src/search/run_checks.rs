@@ -214,8 +214,8 @@ pub fn warnings(
             (Step::Write, "writes"),
         ]
         .map(|(step, name)| unreached(points, step, name))
-            .into_iter()
-            .flatten(),
+        .into_iter()
+        .flatten(),
     );
     findings.extend(imprecise(points, precision));
     findings
@@ -654,6 +654,10 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
     let [.., (_, before), (depth, last)] = loads[..] else {
         return None;
     };
+    // The depths of a curve are the user's; only a calibration has large reads of their own.
+    if points.iter().all(|point| point.step() != Step::Large) {
+        return None;
+    }
     let both = |one: Estimate| one.interval.and_then(Limits::both);
     let by_chance = both(before)
         .zip(both(last))

@@ -68,8 +68,12 @@ fn one(
     }
     let judged_seconds = kept_seconds + missed_seconds;
     // The sums of seconds have rounding errors in the last digit.
-    let is_enough = |seconds: f64| seconds / (judged_seconds + hidden_seconds) >= terms.share - 1e-9;
-    let met = match (is_enough(kept_seconds), is_enough(kept_seconds + hidden_seconds)) {
+    let is_enough =
+        |seconds: f64| seconds / (judged_seconds + hidden_seconds) >= terms.share - 1e-9;
+    let met = match (
+        is_enough(kept_seconds),
+        is_enough(kept_seconds + hidden_seconds),
+    ) {
         _ if judged_seconds + hidden_seconds <= 0.0 => None,
         (false, true) => None,
         (is_kept, _) => Some(is_kept),

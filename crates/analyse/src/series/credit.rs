@@ -4,10 +4,10 @@
 //! above the level on which it stays.
 
 use crate::figures::quantity::count;
+use crate::point::summary::PointSummary;
 use crate::search::run_checks::{LASTS, STEP, STEP_DEVIATIONS, counts};
 use rigel_model::record::PointRecord;
 use rigel_model::{Finding, FindingName, Nanos};
-use crate::point::summary::PointSummary;
 use rigel_stats::robust::median;
 
 /// Minimum number of rates on the level.

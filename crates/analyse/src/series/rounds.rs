@@ -264,10 +264,13 @@ fn hides_waiting(Objective(measure): Objective, stream: &StreamRecord, seconds: 
     let waiting = times.buckets().filter(|(low, high, _)| {
         is_stalled(low.midpoint(*high) as f64 / 1e3, p99_us) && *low > limit.0
     });
-    let beyond_s = waiting.map(|(low, high, count)| {
-        (low.midpoint(high) - limit.0) as f64 / 1e9 * count as f64
-    });
-    let slots: u64 = stream.loads.iter().map(|load| u64::from(load.slots())).sum();
+    let beyond_s = waiting
+        .map(|(low, high, count)| (low.midpoint(high) - limit.0) as f64 / 1e9 * count as f64);
+    let slots: u64 = stream
+        .loads
+        .iter()
+        .map(|load| u64::from(load.slots()))
+        .sum();
     let share = beyond_s.sum::<f64>() / (slots.max(1) as f64 * seconds);
     stream.loads.iter().all(is_closed) && share > 1.0 - quantile
 }

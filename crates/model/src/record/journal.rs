@@ -579,7 +579,8 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
         if number == 1 {
             return usage!(
                 "'{path}' is not the journal of a run: line 1 is damaged: {why}",
-                "give the directory of a run, as printed at its end",
+                "give the directory of a run, as printed at its end; reports and captures of other \
+                 tools are read by rigel import",
                 path = path.display()
             );
         }

@@ -429,7 +429,9 @@ impl Exposed {
         {
             let objective = objective.to_string();
             let labels = [("objective", objective.as_str())];
-            let last = last(at).and_then(|last| last.kept).map(|kept| f64::from(u8::from(kept)));
+            let last = last(at)
+                .and_then(|last| last.kept)
+                .map(|kept| f64::from(u8::from(kept)));
             met = met.with(&labels, last);
             ratio = ratio.with(&labels, standing.share_met());
             budget = budget.with(&labels, standing.budget_used(self.about.share));

@@ -26,14 +26,18 @@ pub(super) fn conclusion(header: &Header, found: &ExpectResult) -> Conclusion {
 /// Cautions of a volume that does far more than its profile has, if it does: that lasts no longer than what
 /// it comes from, and a run of minutes may not see its end.
 fn more_than_sold(found: &ExpectResult) -> Option<String> {
-    let lines = found.lines.iter().filter_map(|line| match line.condition.limit.0 {
-        Measure::Rate(sold) => Some((line.figure?.least() / sold, line)),
-        _ => None,
-    });
+    let lines = found
+        .lines
+        .iter()
+        .filter_map(|line| match line.condition.limit.0 {
+            Measure::Rate(sold) => Some((line.figure?.least() / sold, line)),
+            _ => None,
+        });
     let (times, line) = lines.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (times > MORE_THAN_SOLD).then(|| {
         format!(
-            "{} is exceeded {times:.0} times: burst credit or a cache may end; rigel calibrate looks for both.",
+            "It does {times:.0} times as much as {} asks: by burst credit or a cache, perhaps, which rigel \
+             calibrate looks for.",
             line.condition
         )
     })
@@ -114,7 +118,12 @@ fn is_cut(line: &ExpectedLine, high: f64) -> bool {
 pub(super) fn more(line: &ExpectedLine) -> String {
     if !line.why.is_empty() {
         let is_known = has_both_ends(line);
-        return if is_known { "measure again" } else { "no interval" }.into();
+        return if is_known {
+            "measure again"
+        } else {
+            "no interval"
+        }
+        .into();
     }
     match time_to_decide(line.more_s) {
         Some(time) => time,

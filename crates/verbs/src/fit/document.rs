@@ -557,9 +557,23 @@ fn each_multiple(
     group: Option<&RankGroup>,
 ) -> Block {
     let limit = result.not_held.or(result.held);
+    // Two that are near each other are told apart.
+    let is_double = |multiple: f64| {
+        let all = result.multiples.iter();
+        all.filter(|tried| rounded(tried.multiple) == rounded(multiple))
+            .count()
+            > 1
+    };
+    let times = |multiple: f64| {
+        if is_double(multiple) {
+            format!("{multiple} ×")
+        } else {
+            format!("{} ×", rounded(multiple))
+        }
+    };
     let mut table = TableOf::of("", &result.multiples)
         .decided_by(|tried| limit.is_some_and(|limit| is_same(tried.multiple, limit)))
-        .number("multiple", |tried| format!("{} ×", rounded(tried.multiple)))
+        .number("multiple", |tried| times(tried.multiple))
         .text("answer", |tried| answer(tried.verdict));
     // The streams that break first decide; else all that can.
     let can = |kind: &&DemandKind| request.objective(**kind).is_some();
