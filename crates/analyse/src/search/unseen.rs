@@ -3,6 +3,7 @@
 //!
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
+use crate::PointSummary;
 use crate::figures::quantity::time;
 use crate::search::calibration::Calibration;
 use crate::search::reread::RereadTest;
@@ -177,6 +178,15 @@ fn cache_suspected(header: &Header, calibration: &Calibration) -> Option<Finding
         "reads at depth 1",
         calibration.cache.reread,
     )
+}
+
+/// The suspicion by the reads at the load with the fewest outstanding.
+pub fn suspected_at_depths(header: &Header, points: &[PointSummary]) -> Option<Finding> {
+    let reads = points.iter().filter(|point| point.step() == Step::Depth);
+    let point = reads.min_by_key(|point| point.coordinates.outstanding())?;
+    let p50_us = point.classes.first()?.latency?.p50_us;
+    let reads = format!("reads at {}", point.coordinates);
+    suspected_by(header, p50_us, &reads, None)
 }
 
 /// The suspicion where half of `reads` take `p50_us` or less, and what reading parts again showed.

@@ -46,6 +46,11 @@ const REFINEMENTS: usize = 3;
 /// Number of visits to each point before rates are offered.
 const SECOND: usize = 2;
 
+/// Shares of the time of visits after which no point is visited for the second time, or brought to its
+/// minimum: a run that is asked to be short is, with wider intervals.
+const SECOND_WITHIN: f64 = 0.7;
+const LEAST_WITHIN: f64 = 1.2;
+
 /// Time of all offered rates with their warm-ups, in times of the longest point; a visit that has begun
 /// is completed.
 const RATE_VISITS: f64 = 8.0;
@@ -125,9 +130,9 @@ impl Plan for CalibrateRequest {
             .or_else(|| done.next_between())
             .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, LARGE_DEPTH_MAX))
             .or_else(|| done.unless_done(Coordinates::Stream))
-            .or_else(|| done.next_visit(least.min(SECOND), false))
+            .or_else(|| done.visit_within(SECOND_WITHIN, least.min(SECOND)))
             .or_else(|| done.next_rate())
-            .or_else(|| done.next_visit(least, false))
+            .or_else(|| done.visit_within(LEAST_WITHIN, least))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
             .or_else(|| ranks::next(self.ranks, done.host_load(), done.points))
@@ -688,19 +693,26 @@ impl<'a> DonePoints<'a> {
         })
     }
 
+    /// The next of the visits that bring every read to `count`, until this share of the time of visits is
+    /// over.
+    fn visit_within(&self, share: f64, count: usize) -> Option<Coordinates> {
+        let is_time = self.has_time(share);
+        is_time.then(|| self.next_visit(count, false)).flatten()
+    }
+
+    /// True if this share of the time of visits is not over.
+    fn has_time(&self, share: f64) -> bool {
+        let counts = |point: &&PointSummary| point.step() != Step::Precondition;
+        let spent = self.points.iter().filter(counts);
+        let spent: f64 = spent.map(|point| point.warm_up_s + point.measured_s).sum();
+        let until = self.request.visits_until;
+        until.is_none_or(|until| spent <= share * until.as_secs_f64())
+    }
+
     /// A further visit to a point that is known less well than requested.
     fn next_extra_visit(&self, writes: bool) -> Option<Coordinates> {
         let request = self.request;
-        let spent: f64 = self
-            .points
-            .iter()
-            .filter(|point| point.step() != Step::Precondition)
-            .map(|point| point.warm_up_s + point.measured_s)
-            .sum();
-        if request
-            .visits_until
-            .is_some_and(|until| spent > until.as_secs_f64())
-        {
+        if !self.has_time(1.0) {
             return None;
         }
         request

@@ -114,7 +114,14 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         .filter(|(_, point)| !point.classes.is_empty() && found.is_of(point))
         .filter(|(_, point)| !matches!(point.step(), Step::Hosts | Step::Neighbours))
         .partition(|(_, point)| point.step() == Step::Rate);
-    let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
+    // What was served of a rate says little of the load.
+    let load_of = |point: &PointSummary| {
+        let served = || point.classes.first().map_or(0.0, |class| class.iops);
+        point
+            .coordinates
+            .rate()
+            .map_or_else(served, |rate| rate as f64)
+    };
     let of_which = if closed.len() > 1 || open.is_empty() {
         &closed
     } else {
@@ -122,7 +129,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
     };
     let least = of_which
         .iter()
-        .min_by(|one, other| throughput(one.1).total_cmp(&throughput(other.1)))
+        .min_by(|one, other| load_of(one.1).total_cmp(&load_of(other.1)))
         .copied();
     if let Some((index, point)) = least.filter(|_| found.points.len() > 1) {
         figures.extend(p99(index, point, "p99 at the lowest load"));

@@ -15,8 +15,9 @@ use rigel_analyse::PointSummary;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
-use rigel_model::Finding;
+use rigel_analyse::search::unseen;
 use rigel_model::record::journal::{Header, Run};
+use rigel_model::{Finding, Mix};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 use schemars::Schema;
@@ -31,7 +32,12 @@ impl Verb for CurveRequest {
     }
 
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
-        let found = result::curve(&run.joined(), self.bound, self.precision);
+        let mut found = result::curve(&run.joined(), self.bound, self.precision);
+        let is_read = self.mix == Mix::READS && self.logs.is_empty() && self.background.is_empty();
+        if is_read {
+            let suspected = unseen::suspected_at_depths(&run.header, &found.points);
+            found.findings.extend(suspected);
+        }
         Box::new(CurveResult {
             log: self.logs.first().copied(),
             delivered: self.provisioned.map(|sold| found.delivered_of(sold)),

@@ -14,7 +14,7 @@ use rigel_analyse::{
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{
-    Coordinates, Expectation, ExpectedOf, Finding, Measure, Ratio, Step, TrustCause, Weight,
+    Coordinates, Expectation, ExpectedOf, Finding, Measure, Ratio, TrustCause, Weight,
 };
 use serde::{Serialize, Serializer};
 
@@ -99,7 +99,7 @@ impl ExpectRequest {
     pub(super) fn results(&self, run: &Run) -> ExpectResult {
         let records = run.joined();
         let mut found = self.of_records(&records, &run.header.findings);
-        let suspected = cache_suspected(run, &found.points);
+        let suspected = unseen::suspected_at_depths(&run.header, &found.points);
         let findings = incomplete(self, run).into_iter().chain(suspected);
         found.findings.splice(0..0, findings);
         found
@@ -185,15 +185,6 @@ impl ExpectRequest {
         }
         line
     }
-}
-
-/// Suspects a cache below the target by the reads of the load with the fewest outstanding.
-fn cache_suspected(run: &Run, points: &[PointSummary]) -> Option<Finding> {
-    let reads = points.iter().filter(|point| point.step() == Step::Depth);
-    let point = reads.min_by_key(|point| point.coordinates.outstanding())?;
-    let p50_us = point.classes.first()?.latency?.p50_us;
-    let reads = format!("reads at {}", point.coordinates);
-    unseen::suspected_by(&run.header, p50_us, &reads, None)
 }
 
 /// Says that an offered rate is not served, if it is not.
