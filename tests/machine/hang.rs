@@ -162,11 +162,14 @@ fn a_signal_ends(engine: &str) {
         measuring.device.hang(false);
         let resumed = rigel(&measuring.place, "curve --resume run --no-progress");
         let mut resumed = resumed;
-        let resumed = resumed.stdout(Stdio::null()).spawn().unwrap();
+        let resumed = resumed.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut resumed = resumed.spawn().unwrap();
         let before = run.points.len();
+        let has_more = || measuring.run().points.len() > before;
         wait_until("a further point is measured", || {
-            measuring.run().points.len() > before
+            has_more() || resumed.try_wait().unwrap().is_some()
         });
+        assert!(has_more(), "{:?}", resumed.wait_with_output());
         let id = resumed.id().to_string();
         Command::new("kill")
             .args(["-s", "INT", &id])

@@ -1,6 +1,6 @@
 //! Where operations go: files and devices, a scratch file, a database, or a model of a device.
 
-use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget, in_line};
+use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget, in_line, shell_path, shell_word};
 use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -359,6 +359,19 @@ impl Target {
                 ..
             })
         )
+    }
+
+    /// What names it in a command line; `None` of servers, whose passwords are nobody's to print.
+    pub fn argument(&self) -> Option<String> {
+        match self {
+            Self::Paths { members, .. } => {
+                let names: Vec<String> = members.iter().map(|path| shell_path(path)).collect();
+                Some(names.join(" "))
+            }
+            Self::Scratch { directory, .. } => Some(shell_path(directory)),
+            Self::Sim(_) | Self::Null { .. } => Some(shell_word(&self.to_string())),
+            Self::Sql(_) => None,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use rigel_analyse::quantity::capital;
 use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks, verified};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange, StallEvent};
-use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause};
+use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause, Target};
 use rigel_report::answers::Answers;
 use rigel_report::data::Reported;
 use rigel_report::document::Document;
@@ -33,6 +33,18 @@ pub struct Evaluated {
     pub next_run: Option<NextRun>,
     /// What was expected of a run of another verb than `expect`, if anything was.
     pub expected: Option<ExpectResult>,
+}
+
+/// Names the target in the commands of hints, so that they can be followed as they stand. A long name
+/// would push the rest of the hint off the screen.
+fn name_target(findings: &mut [Finding], target: &Target) {
+    const LENGTH_MAX: usize = 40;
+    let name = target.argument().filter(|name| name.len() <= LENGTH_MAX);
+    if let Some(name) = name {
+        for finding in findings {
+            finding.hint = finding.hint.replace("TARGET", &name);
+        }
+    }
 }
 
 impl Evaluated {
@@ -73,6 +85,7 @@ impl Evaluated {
             // The conclusion names the first warning.
             results.findings_mut().insert(0, ended);
         }
+        name_target(results.findings_mut(), &run.header.target);
         let expected = run.header.invocation.options.expected.clone();
         let measured = Self {
             run,

@@ -161,7 +161,6 @@ impl Ground<'_> {
     /// existing data as a target for writes, but a scratch file beside it.
     pub(super) fn command(&self, options: &str) -> String {
         let target = match &self.header.target {
-            Target::Scratch { directory, .. } => shell_path(directory),
             Target::Paths { members, .. } => {
                 let path = members.first().map_or(Path::new(""), |path| path);
                 let directory = path.parent().filter(|parent| !parent.starts_with("/dev"));
@@ -171,7 +170,9 @@ impl Ground<'_> {
                     None => "DIRECTORY-ON-IT".into(),
                 }
             }
-            model => shell_word(&model.to_string()),
+            other => other
+                .argument()
+                .unwrap_or_else(|| shell_word(&other.to_string())),
         };
         format!("rigel calibrate {target} {options}")
     }

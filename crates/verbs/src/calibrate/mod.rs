@@ -57,7 +57,7 @@ pub fn results(run: &Run) -> Option<Calibration> {
 impl Verb for CalibrateRequest {
     fn next_commands(&self) -> Vec<String> {
         [
-            "rigel advise RUN --for postgres  # or oracle, mysql, etcd, redpanda …",
+            "rigel advise RUN  # settings of postgres, oracle, mysql, etcd …",
             "rigel fit DEMAND TARGET  # will a database run on it?",
         ]
         .map(String::from)

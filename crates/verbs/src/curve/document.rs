@@ -100,12 +100,8 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
             Some(_) => load(most).replacen(' ', " or more ", 1),
             None => load(most),
         };
-        figures.push(parts::rate(
-            "curve.maximum.iops.value",
-            &label,
-            most.iops,
-            note,
-        ));
+        let name = "curve.maximum.iops.value";
+        figures.push(parts::rate(name, &label, most.iops, note));
     }
     let (open, closed): (Vec<_>, Vec<_>) = found
         .points
