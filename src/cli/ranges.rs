@@ -5,7 +5,9 @@
 //! text and a hint. Opens nothing.
 
 use super::calibrate::size_of_io;
-use rigel_model::{Bytes, Error, KIB, MIB, Mix, Ratio, per_second, plain, tidy, usage};
+use rigel_model::{
+    Bytes, Error, KIB, MIB, Mix, Ratio, per_second, plain, tidy, usage, whole_per_second,
+};
 use rigel_verbs::curve::Loads;
 use rigel_verbs::curve::{Background, BackgroundKind};
 
@@ -343,16 +345,9 @@ fn stream_beside(text: &str, one: &str) -> Result<Background, Error> {
         .split_once('@')
         .map_or((rest, None), |(load, size)| (load, Some(size)));
     let (depth, per_s) = if let Some(per_s) = load.trim().strip_suffix("/s") {
-        let whole =
-            per_second(per_s).filter(|per_s| (1.0..=1e9).contains(per_s) && per_s.fract() == 0.0);
+        let whole = whole_per_second(per_s);
         let per_s =
             whole.ok_or_else(|| wrong("I/Os per second must be a whole number from 1 on"))?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a whole number up to 10^9"
-        )]
-        let per_s = per_s as u64;
         (IN_FLIGHT, Some(per_s))
     } else {
         let depth = load

@@ -4,7 +4,7 @@
 
 use super::{Bytes, Coordinates, Error, LogKind, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
-use crate::units::per_second;
+use crate::units::{per_second, whole_per_second};
 use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -408,16 +408,8 @@ fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
         let depth = depth.parse::<u32>().ok();
         depth.filter(|depth| (1..=DEPTH_MAX).contains(depth))
     });
-    let rate = load.strip_suffix("/s").map(|rate| {
-        let rate = per_second(&rate.replace('_', ""));
-        let rate = rate.filter(|rate| (1.0..=1e8).contains(rate) && rate.fract() == 0.0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked above"
-        )]
-        rate.map(|rate| rate as u64)
-    });
+    let rate = load.strip_suffix("/s");
+    let rate = rate.map(|rate| whole_per_second(&rate.replace('_', "")));
     match (depth, rate) {
         (Some(Some(depth)), _) => Ok(ExpectedLoad::Depth(depth)),
         (_, Some(Some(rate))) => Ok(ExpectedLoad::Rate(rate)),

@@ -76,4 +76,4 @@ pub use text::{
     shell_word,
 };
 pub use trust_cause::{TrustCause, Weight};
-pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio, per_second, plain, tidy};
+pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio, per_second, plain, tidy, whole_per_second};

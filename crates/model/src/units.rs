@@ -237,6 +237,18 @@ pub fn per_second(text: &str) -> Option<f64> {
     plain(number).map(|value| tidy(value * scale))
 }
 
+/// The same of a rate that is a whole number, from 1 to 10^9.
+pub fn whole_per_second(text: &str) -> Option<u64> {
+    let rate = per_second(text)?;
+    let is_whole = (1.0..=1e9).contains(&rate) && rate.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number up to 10^9"
+    )]
+    is_whole.then_some(rate as u64)
+}
+
 /// Removes the rounding errors of binary fractions.
 pub fn tidy(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
