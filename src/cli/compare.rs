@@ -353,9 +353,20 @@ fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
         .iter()
         .find(|subject| !subject.whole || subject.warnings.contains_key("failures"))
     {
+        let (what, hint) = if broken.whole {
+            (
+                "I/Os failed in",
+                "its report shows which, and why; mend that, and measure again",
+            )
+        } else {
+            (
+                "nothing is known of the rest of",
+                "resume it with --resume, or measure again",
+            )
+        };
         return Err(failed!(
-            "{name} is incomplete, or I/Os failed in it, so it cannot show that nothing is slower",
-            "resume it with --resume, or measure again",
+            "{what} {name}, so it cannot show that nothing is slower",
+            hint,
             name = broken.name
         ));
     }

@@ -12,7 +12,7 @@ use clap::Args;
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::series::soak_request::SoakRequest;
-use rigel_analyse::{Predictability, RoundCounts, SoakResult};
+use rigel_analyse::{ObjectiveResult, Predictability, RoundCounts, SoakResult};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::{
@@ -41,7 +41,7 @@ const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 an objective \
-                  was missed for longer than --slo-share allows."
+                  was missed for longer than --slo-share allows, 4 that is not known."
 )]
 pub(super) struct SoakArgs {
     #[command(flatten)]
@@ -204,6 +204,11 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
         .any(|objective| objective.met == Some(false));
     if missed {
         return Ok(3);
+    }
+    let is_hidden = |objective: &ObjectiveResult| objective.met.is_none() && objective.hidden > 0;
+    if stopped.is_some() && result.found.objectives.iter().any(is_hidden) {
+        refuse_incomplete(&result.found)?;
+        return Ok(4);
     }
     // If this call measured nothing, exit with 0, so that a service manager stops restarting us.
     if stopped.is_some() {

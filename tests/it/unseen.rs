@@ -21,9 +21,9 @@ fn calibrated_by(place: &Place, target: &str, seed: u64) -> Value {
 fn soaked(place: &Place, target: &str) -> Value {
     let command = format!("soak {target} --seed 1 --out run --no-progress --json");
     let run = rigel(place, &command).output().unwrap();
-    // 3: an objective was missed.
+    // 3: an objective was missed; 4: that is not known.
     let status = run.status.code();
-    assert!(matches!(status, Some(0 | 3)), "{run:?}");
+    assert!(matches!(status, Some(0 | 3 | 4)), "{run:?}");
     serde_json::from_slice(&run.stdout).expect("one document on stdout")
 }
 

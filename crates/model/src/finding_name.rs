@@ -295,7 +295,7 @@ finding_names! {
             "Below 40 rounds, or rounds too much alike, for an interval.",
             "A longer soak, or shorter `--every`.";
         RateUncertain = "rate-uncertain", Doubt, "warning",
-            "The interval of the rate within the bound reaches over a factor of 1.5.",
+            "The interval of the rate within the bound reaches over a factor of 1.5, or no rate is decided.",
             "`--for 5min`";
         DatabaseIdle = "database-idle", Doubt, "warning",
             "The database made less than one request per second.",

@@ -459,6 +459,15 @@ impl Coordinates {
         }
     }
 
+    /// The number of a duet's arm.
+    pub const fn arm(self) -> Option<u32> {
+        if let Self::Arm { arm, .. } = self {
+            Some(arm)
+        } else {
+            None
+        }
+    }
+
     /// Operations per second that each rank offers in a round of some of the ranks; `None` in a
     /// closed loop, and for other points.
     pub const fn rate_of_each(self) -> Option<u64> {

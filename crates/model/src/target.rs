@@ -176,7 +176,8 @@ impl FromStr for SimSpec {
                     spec.service = value.parse().map_err(|_| wrong("not a duration"))?;
                 }
                 Some(("bandwidth", value)) => {
-                    let bandwidth: Bytes = value.parse().map_err(|_| wrong("not a size"))?;
+                    let size = value.strip_suffix("/s").unwrap_or(value);
+                    let bandwidth: Bytes = size.parse().map_err(|_| wrong("not a size"))?;
                     spec.bandwidth = Some(bandwidth).filter(|b| b.0 > 0);
                 }
                 Some(("stall", value)) => {

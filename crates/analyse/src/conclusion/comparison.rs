@@ -6,7 +6,7 @@ use crate::compare::over_time::ROUNDS_MIN;
 use crate::compare::row::Row;
 use crate::compare::side::SideRun;
 use crate::figures::quantity::{self, Amount};
-use rigel_model::{Finding, FindingName, Severity, in_line, shell_word};
+use rigel_model::{Finding, FindingName, Severity, TrustCause, in_line, shell_word};
 
 impl Comparison {
     /// The verdict on each side but the baseline, and on the slowdown limit, if one was given.
@@ -116,10 +116,15 @@ impl Comparison {
                 runs_needed(verdict)
             );
         }
-        let doubt = if [0, verdict.run]
-            .iter()
-            .any(|run| !self.warnings[*run].is_empty())
-        {
+        // Too short a measurement shows less, and no difference that is none.
+        let is_short = |name: &str| {
+            let known = FindingName::of(name);
+            known.is_some_and(|name| name.kind().cause == TrustCause::TooShort)
+        };
+        let mut warnings = [0, verdict.run]
+            .into_iter()
+            .flat_map(|run| self.warnings[run].keys());
+        let doubt = if warnings.any(|name| !is_short(name)) {
             " The warnings of the runs may be why."
         } else {
             ""

@@ -462,22 +462,20 @@ fn independent(
         count
     };
     let within = |window: &Window| within(&window.response.histogram, bound) as f64;
+    // Failed operations are not within the bound, and have no response time.
+    let ended = |window: &Window| (window.response.histogram.count() + window.failures()) as f64;
     let residuals: Vec<f64> = windows
         .iter()
-        .zip(&counts)
-        .map(|(window, count)| within(window) - share * count)
+        .map(|window| within(window) - share * ended(window))
         .collect();
     let spread = spread_in(level.batch, &residuals)?;
-    let error = spread.error * residuals.len() as f64 / count;
+    let error = spread.error * residuals.len() as f64 / windows.iter().map(ended).sum::<f64>();
     let by_share = if error > 0.0 {
         share * (1.0 - share) / error.powi(2)
     } else {
         count
     };
-    let slow = windows
-        .iter()
-        .zip(&counts)
-        .map(|(window, count)| count - within(window));
+    let slow = windows.iter().map(|window| ended(window) - within(window));
     // As for the upper limit of a quantile.
     let is_known =
         (1.0 - share) * by_share >= INDEPENDENT_FOR_UPPER && effective_number(slow) >= SPREAD_OVER;

@@ -252,10 +252,13 @@ impl Evidence {
         }
     }
 
-    /// The longest operation, which has no interval: what was measured decides.
+    /// The longest operation, which has no interval: what was measured decides. One that failed is slower
+    /// than any limit.
     fn of_longest(&self, limit: Nanos) -> ExpectedVerdict {
         let longest = self.class.latency.map(|latency| latency.max_us);
+        let has_failed = self.windows.iter().any(|window| window.failures() > 0);
         let verdict = match longest {
+            _ if has_failed => BoundVerdict::Broken,
             None => BoundVerdict::Undecided,
             Some(longest) if longest > limit.as_micros_f64() => BoundVerdict::Broken,
             Some(_) => BoundVerdict::Kept,

@@ -51,7 +51,7 @@ impl Delivered {
         let share = |of: Estimate| Amount::new(of, Unit::Percent).in_cell();
         let why = |of: Estimate| {
             if of.least() > MORE {
-                ", more than was sold: by burst credit, or by a cache"
+                ", more than was sold: by burst credit, by a cache, or as nothing holds this back"
             } else {
                 ""
             }

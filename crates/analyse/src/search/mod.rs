@@ -9,6 +9,7 @@ pub mod bucket;
 pub mod calibration;
 pub mod crossing;
 pub mod delivered;
+pub mod fell_behind;
 pub mod kernel_witness;
 pub mod reference;
 pub mod reread;

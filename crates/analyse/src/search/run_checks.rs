@@ -5,6 +5,7 @@
 //! point's summary.
 
 use super::at_load::AtLoad;
+use super::fell_behind::fell_behind;
 use super::kernel_witness::contradicted;
 use super::reread::RereadTest;
 use super::shape::CurveShape;
@@ -200,8 +201,11 @@ pub fn warnings(
     precision: Ratio,
 ) -> Vec<Finding> {
     let mut findings = cache.warnings();
+    let credit = || credit_within(records, points).map(|credit| credit.warning());
     findings.extend(
-        ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())),
+        ran_out(records)
+            .or_else(credit)
+            .or_else(|| fell_behind(records)),
     );
     findings.extend(stalled(records, points));
     findings.extend(contradicted(points));

@@ -98,21 +98,24 @@ impl Sustained {
         self.contradiction().into_iter().chain(self.uncertainty())
     }
 
-    /// Warns of an interval that reaches over this factor or more.
+    /// Warns of an interval that reaches over this factor or more, and where no rate is decided.
     fn uncertainty(&self) -> Option<Finding> {
         const FACTOR: f64 = 1.5;
-        let interval = self.rate?.interval.and_then(Limits::both)?;
-        (interval.high >= FACTOR * interval.low).then(|| {
-            Finding::warning(
-                FindingName::RateUncertain,
+        let what = if let Some(rate) = self.rate {
+            let interval = rate.interval.and_then(Limits::both)?;
+            (interval.high >= FACTOR * interval.low).then(|| {
                 format!(
                     "the rate within the bound is known only to lie between {} and {} per second",
                     count(interval.low),
                     count(interval.high)
-                ),
-                "measure longer, with `--for 5min`",
-            )
-        })
+                )
+            })
+        } else {
+            let is_open = self.offered_verdict == Some(BoundVerdict::Undecided);
+            is_open.then(|| "whether any offered rate stays within the bound is undecided".into())
+        };
+        let hint = "measure longer, with `--for 5min`";
+        what.map(|what| Finding::warning(FindingName::RateUncertain, what, hint))
     }
 
     /// Warns of a rate that was served above one that was not.

@@ -75,7 +75,7 @@ impl CreditReader {
                     "throughput was {} per second in the first {} that were measured, then {}, \
                      and never rose again: burst credit has run out, or other load began",
                     count(before.round()),
-                    Nanos::from_secs_f64(seconds(first)),
+                    Nanos::from_secs_f64(seconds(whole)),
                     count(level.round())
                 ),
                 "use the later figures as the sustained performance, or measure again now, while \

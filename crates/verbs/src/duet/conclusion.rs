@@ -2,11 +2,11 @@
 
 use super::result::{ArmResult, Compared, DuetResult};
 use super::rounds::{DuetAnswer, DuetFigure};
-use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
-use rigel_analyse::figures::quantity::{Amount, Unit};
+use rigel_analyse::figures::quantity::{Amount, Unit, per_second};
 use rigel_analyse::plan::visits::time_used;
-use rigel_model::Ratio;
+use rigel_analyse::{BoundVerdict, PointSummary, RateMet};
+use rigel_model::{Ratio, arm_letter};
 use rigel_report::answers::TestCase;
 
 pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
@@ -14,11 +14,31 @@ pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
     let sentences: Vec<String> = others.flat_map(|arm| said(found, arm)).collect();
     let objections = Objections {
         caution: None,
-        failure: failures(&found.points),
+        failure: failures(&found.points).or_else(|| unserved(found)),
     };
     objections
         .conclude(&sentences.join(" "), &found.findings)
         .with_outcome(found.outcome())
+}
+
+/// Names the arms that do not serve the offered rate: what they answer in time is not what is offered.
+fn unserved(found: &DuetResult) -> Option<String> {
+    let class = |point: &PointSummary| point.classes.first()?.met;
+    let fails = |number: &u32| {
+        let mut points = found.points.iter();
+        points.any(|point| {
+            point.coordinates.arm() == Some(*number) && class(point) == Some(RateMet::No)
+        })
+    };
+    let arms = (0..).take(found.arms.len()).filter(fails).map(arm_letter);
+    let arms: Vec<String> = arms.map(|letter| letter.to_string()).collect();
+    let rate = found.rate_per_s.filter(|_| !arms.is_empty())?;
+    let verb = if arms.len() == 1 { "does" } else { "do" };
+    Some(format!(
+        "{} {verb} not serve the {} offered: times grow with the time that is measured.",
+        arms.join(" and "),
+        per_second(rate as f64)
+    ))
 }
 
 /// The answers of all arms. Without a limit of how much slower one may be, each is as it should be once it is known.

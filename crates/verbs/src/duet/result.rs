@@ -13,6 +13,7 @@ use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{Finding, Ratio, arm_letter};
 use serde::Serialize;
+use std::slice;
 
 /// A figure of an arm as a multiple of the first one's.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -141,10 +142,24 @@ impl DuetRequest {
             rate_per_s: self.rate_per_s,
             figures: self.figures(),
             rate: self.naming().rate,
-            findings: run_checks::stalled(records, &points).into_iter().collect(),
+            findings: stalled(records, &points),
             points,
         }
     }
+}
+
+/// The stalls of each arm.
+fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
+    let pairs = records.iter().zip(points);
+    let of_arm = |(record, point): (&PointRecord, &PointSummary)| {
+        let found = run_checks::stalled(slice::from_ref(record), slice::from_ref(point))?;
+        let arm = format!("of {}, ", arm_letter(point.coordinates.arm()?));
+        Some(Finding {
+            what: format!("{arm}{}", found.what.replace("; ", &format!("; {arm}"))),
+            ..found
+        })
+    };
+    pairs.filter_map(of_arm).collect()
 }
 
 impl DuetRequest {

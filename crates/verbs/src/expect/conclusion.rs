@@ -3,7 +3,7 @@
 use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failed, time_to_decide};
-use rigel_analyse::figures::quantity::{Amount, counted};
+use rigel_analyse::figures::quantity::{Amount, counted, rounded_length};
 use rigel_analyse::{BoundVerdict, ExpectedLimit, Limits};
 use rigel_model::Measure;
 use rigel_model::record::journal::Header;
@@ -87,6 +87,9 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
         return "no figure".into();
     };
     let amount = Amount::new(figure, line.unit);
+    if let Measure::Max(_) = line.condition.limit.0 {
+        return format!("{amount} in {}", rounded_length(line.measured_s));
+    }
     match figure.interval {
         // Nothing is known of the lower limit where visits differ that much.
         Some(Limits {
@@ -143,7 +146,7 @@ fn more_in_words(line: &ExpectedLine) -> String {
         return line.why.clone();
     }
     match time_to_decide(line.more_s) {
-        Some(time) => format!("about {time} would decide it"),
+        Some(time) => format!("about {time} (--for) would decide it"),
         None if has_both_ends(line) => {
             "no more time would decide it, but a margin such as ±5% may".into()
         }
@@ -179,7 +182,7 @@ mod tests {
         let later = line(BoundVerdict::Undecided, known, Some(300.0));
         assert_eq!(
             said(&later),
-            "p99<2ms@3000/s: 1.90 ms (1.80 to 2.10); about 5 minutes more would decide it"
+            "p99<2ms@3000/s: 1.90 ms (1.80 to 2.10); about 5 minutes more (--for) would decide it"
         );
         let never = line(BoundVerdict::Undecided, known, None);
         assert!(said(&never).ends_with("a margin such as ±5% may"));

@@ -2,7 +2,7 @@
 
 use super::request::ExpectRequest;
 use crate::verb::incomplete;
-use rigel_analyse::figures::quantity::{Unit, per_second};
+use rigel_analyse::figures::quantity::{Unit, per_second, rounded_percent};
 use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::{run_checks, unseen};
@@ -175,11 +175,11 @@ impl ExpectRequest {
         if here.is_empty() {
             line.outcome = BoundVerdict::NotMeasured;
             line.why = "no operation of this load completed".into();
-        } else if line.outcome == BoundVerdict::Broken && !is_longest {
-            line.why = here
-                .iter()
-                .find_map(|(point, ..)| not_served(point))
-                .unwrap_or_default();
+        } else if line.outcome == BoundVerdict::Broken {
+            let unserved = || here.iter().find_map(|(point, ..)| not_served(point));
+            let failed = || here.iter().find_map(|(point, ..)| has_failed(point));
+            let why = if is_longest { None } else { unserved() };
+            line.why = why.or_else(failed).unwrap_or_default();
         } else if is_longest {
             line = line.unless_too_short(more_s);
         }
@@ -192,6 +192,14 @@ pub(super) fn not_served(point: &PointSummary) -> Option<String> {
     let class = point.classes.first()?;
     let offered = class.offered.filter(|_| class.met == Some(RateMet::No))?;
     Some(format!("{} offered, and not served", per_second(offered)))
+}
+
+/// Says which share of the I/Os failed, if any did.
+fn has_failed(point: &PointSummary) -> Option<String> {
+    let class = point.classes.first()?;
+    let failed = class.failed.values().sum::<u64>() as f64;
+    let share = failed / (failed + class.done as f64);
+    (failed > 0.0).then(|| format!("{} of the I/Os failed", rounded_percent(share)))
 }
 
 /// The unit of an expectation's figure.

@@ -55,7 +55,7 @@ fn answer(
     let _ = match result.ends() {
         (Some(low), Some(high)) => write!(
             text,
-            "{target} carries {} × [{}, {}] of {of}{with}",
+            "{target} carries {} × [{}, {}], by the curve through all rows, of {of}{with}",
             result
                 .carries
                 .map_or_else(String::new, |it| rounded(it.value)),

@@ -17,6 +17,7 @@ use rigel_analyse::point::of_ranks::add_ranks;
 use rigel_analyse::point::summary::{ClassSummary, PointSummary, RankClasses, summarise};
 use rigel_analyse::search::bracket::Bracket;
 use rigel_analyse::search::crossing::{Crossing, ServiceTimes, StallShare};
+use rigel_analyse::search::fell_behind::fell_behind;
 use rigel_analyse::search::run_checks::stalled;
 use rigel_model::record::{End, PointRecord, RankLines};
 use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Objective};
@@ -477,6 +478,7 @@ fn findings(
     // What speaks against the demand comes first: no figure of the fit is better than that.
     let mut findings = request.findings.clone();
     findings.extend(stalled(records, points));
+    findings.extend(fell_behind(records));
     findings.extend(bracket(multiples).contradiction(|at| format!("{} ×", multiple(at))));
     findings.extend(too_few(request, multiples));
     findings.extend(left_out(request, multiples));
