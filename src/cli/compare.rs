@@ -353,19 +353,16 @@ fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
         .iter()
         .find(|subject| !subject.whole || subject.warnings.contains_key("failures"))
     {
-        let (what, hint) = if broken.whole {
+        let (why, hint) = if broken.whole {
             (
-                "I/Os failed in",
+                "has failed I/Os",
                 "its report shows which, and why; mend that, and measure again",
             )
         } else {
-            (
-                "nothing is known of the rest of",
-                "resume it with --resume, or measure again",
-            )
+            ("is incomplete", "resume it with --resume, or measure again")
         };
         return Err(failed!(
-            "{what} {name}, so it cannot show that nothing is slower",
+            "{name} {why}, so it cannot show that nothing is slower",
             hint,
             name = broken.name
         ));

@@ -295,8 +295,8 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         .iter()
         .enumerate()
         .filter_map(|(at, result)| Some((at, result, result.share_kept?)))
-        // What is known of the others says nothing of rounds in which a closed loop hid it.
-        .filter(|(_, result, _)| result.hidden == 0);
+        // What is known of others says nothing of rounds in which a closed loop hid it.
+        .filter(|(_, result, _)| result.hidden == 0 || result.met.is_some());
     if let Some((at, result, kept)) = least.min_by(|a, b| a.2.total_cmp(&b.2)) {
         let used = result.budget_used.map_or_else(String::new, |used| {
             format!(", budget used {}", budget(used))
