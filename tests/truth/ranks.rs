@@ -26,7 +26,7 @@ pub(super) const BYTES: u64 = 64 << 30;
 
 /// Visits of half a second to one depth, and rounds of two seconds: ranks alone, some of them, all.
 const LINE: &str =
-    "curve TARGET --depth 1 --pattern sequential --point-min 1s --point-max 1s --out out";
+    "curve TARGET --depth 1 --pattern sequential --point-min 1s --point-max 1s --seed 1 --out out";
 
 /// A mounted device, or why there is none.
 pub(super) fn device(place: &Place, service: Duration, servers: usize) -> Result<Device, Missing> {

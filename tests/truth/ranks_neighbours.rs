@@ -12,9 +12,10 @@ use rigel_model::{Coordinates, Load, Pattern};
 use std::process::Output;
 use std::time::Duration;
 
-/// Rounds of two seconds, in which the second rank offers 50 reads a second.
+/// Rounds of two seconds, in which the second rank offers 50 reads a second. Of other seeds, one in thirty
+/// has two streams whose blocks overlap, so that the log does not say which of them read one.
 const LINE: &str = "curve TARGET --depth 1 --pattern sequential --point-min 1s --point-max 1s \
-                    --neighbours 50 --out out";
+                    --neighbours 50 --seed 1 --out out";
 
 /// The reads of a rank at a point: block after block, from one that is in its record.
 fn reads_of<'a>(stream: &StreamRecord, log: &'a [Served], what: &str) -> Vec<&'a Served> {
