@@ -42,8 +42,8 @@ impl Comparison {
         }
     }
 
-    /// The headline figure that all sides have, where so many are compared with the baseline that a sentence
-    /// for each would not be read.
+    /// Index of the first headline figure that all sides have. `None` for one or two sides beside the baseline:
+    /// each of those gets a sentence of its own.
     pub fn figure_of_many(&self) -> Option<usize> {
         const SENTENCES_MAX: usize = 2;
         let has_all = |row: &Row| row.headline && row.changes.iter().all(Option::is_some);

@@ -11,10 +11,10 @@ use rigel_model::{Finding, FindingName, Load, Nanos};
 /// Minimum number of windows of each part.
 const WINDOWS_MIN: usize = 5;
 
-/// Windows are calm whose median is below this many times the least one.
+/// A window is calm if its median is at most this many times the lowest median of all windows.
 const CALM: f64 = 3.0;
 
-/// Those after them end with a median of at least this many times the least one, and of at least so many
+/// The last window must have a median of at least this many times the lowest one, and of at least this many
 /// seconds.
 const BEHIND: f64 = 20.0;
 const BEHIND_S: f64 = 0.02;

@@ -40,11 +40,11 @@ pub(crate) const LASTS: f64 = 1.15;
 pub(crate) const STEP_DEVIATIONS: f64 = 4.0;
 
 /// Minimum duration of a stalled operation, in microseconds.
-pub(crate) const STALL_US: f64 = 20_000.0;
+const STALL_US: f64 = 20_000.0;
 
 /// Minimum duration of a stalled operation, as a multiple of its point's p99: the tail of a busy
 /// device does not reach that far.
-pub(crate) const STALL_TIMES: f64 = 50.0;
+const STALL_TIMES: f64 = 50.0;
 
 /// The results of reading the same blocks again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]

@@ -193,7 +193,8 @@ pub fn numbered_round(
     });
     let of = |objective: &Objective| {
         let check = kept(*objective, &total, unserved, rate);
-        let is_hidden = || stream.is_some_and(|stream| hides_waiting(*objective, stream, seconds));
+        let is_hidden =
+            || stream.is_some_and(|stream| hides_waiting(*objective, stream, &total, seconds));
         ObjectiveCheck {
             kept: match check.kept {
                 _ if is_broken => Some(false),
@@ -254,12 +255,17 @@ fn kept(
 /// True if operations of a closed loop took so much longer than the others, and so much of the time, that
 /// one in `1 - quantile` of those who arrive by themselves may have waited beyond the objective: for as
 /// long as all stand still, a closed loop sends none.
-fn hides_waiting(Objective(measure): Objective, stream: &StreamRecord, seconds: f64) -> bool {
+fn hides_waiting(
+    Objective(measure): Objective,
+    stream: &StreamRecord,
+    total: &Window,
+    seconds: f64,
+) -> bool {
     let Measure::Quantile(quantile, limit) = measure else {
         return false;
     };
     let is_closed = |load: &Load| matches!(load, Load::Closed { .. });
-    let times = stream.total().response.histogram;
+    let times = &total.response.histogram;
     let p99_us = times.quantile(0.99).map_or(0.0, |band| band.middle() / 1e3);
     let waiting = times.buckets().filter(|(low, high, _)| {
         is_stalled(low.midpoint(*high) as f64 / 1e3, p99_us) && *low > limit.0

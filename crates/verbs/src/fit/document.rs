@@ -557,7 +557,7 @@ fn each_multiple(
     group: Option<&RankGroup>,
 ) -> Block {
     let limit = result.not_held.or(result.held);
-    // Two that are near each other are told apart.
+    // Where rounding would print two multiples alike, both are printed exactly.
     let is_double = |multiple: f64| {
         let all = result.multiples.iter();
         all.filter(|tried| rounded(tried.multiple) == rounded(multiple))
