@@ -63,6 +63,9 @@ pub(super) struct DuetArgs {
     /// Offer each arm as many operations per second, and compare response times: p50, and p99 from 500/s on
     #[arg(long, value_name = "RATE", conflicts_with = "resume")]
     rate: Option<String>,
+    /// Measure all arms at the same time, and not in turn: what they take from each other is part of the answer
+    #[arg(long, conflicts_with = "resume")]
+    together: bool,
     /// Size of an I/O, or of a commit [default: 8KiB; of a commit 4KiB]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["resume", "on"])]
     size: Option<Bytes>,
@@ -206,6 +209,7 @@ impl DuetArgs {
             slower_most: self.fail_if_slower,
             mix: ranges::mix(&self.mix)?,
             rate_per_s: self.rate_per_s()?,
+            together: self.together,
             sql: None,
             server_setting: None,
         })

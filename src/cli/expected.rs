@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use rigel_model::{Bytes, Error, Expectation, Provisioned, failed, files, usage};
 use rigel_report::answers::CiSystem;
 use rigel_verbs::Evaluated;
-use rigel_verbs::expect::{Expected, Profile, ProfileUsed};
+use rigel_verbs::expect::{Baseline, Expected, Profile, ProfileUsed};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -155,6 +155,10 @@ impl ExpectationsAsked {
                 )
             })?;
             self.expectations.extend(sold.expected(argument)?);
+        } else if let Some(baseline) = Baseline::named(argument)? {
+            let measured = Evaluated::read(&baseline.path)?;
+            let points = measured.results.points();
+            self.add(baseline.expected(&measured.run.header, points)?)?;
         } else if Expectation::is_meant(argument) {
             self.expectations.push(argument.parse()?);
         } else if let Some(expected) = Profile::named(argument)? {

@@ -258,6 +258,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         .invocation(),
         // The machine that reads the files is not the measured one.
         host: Host::default(),
+        facts_of_others: Vec::new(),
         facts: TargetFacts {
             name: title(names),
             ..TargetFacts::default()

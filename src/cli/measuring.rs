@@ -424,14 +424,17 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
 
 /// Points of one run are of one volume. A scratch file that was made anew is like the one before,
 /// and so is a private server.
-fn refuse_another_target(header: &Header, found: &TargetFacts) -> Result<(), Error> {
-    let difference = match &header.target {
+fn refuse_another_target(
+    (target, then): (&Target, &TargetFacts),
+    found: &TargetFacts,
+) -> Result<(), Error> {
+    let difference = match target {
         Target::Sql(SqlTarget {
             private_in: Some(_),
             ..
-        }) => difference_of_private(&header.facts, found),
-        Target::Scratch { .. } if found.usable == header.facts.usable => None,
-        _ => header.facts.difference(found),
+        }) => difference_of_private(then, found),
+        Target::Scratch { .. } if found.usable == then.usable => None,
+        _ => then.difference(found),
     };
     match difference {
         Some(difference) => Err(usage!(
@@ -585,7 +588,11 @@ fn prepare_and_measure(
     let together = membership.joined();
     let group = benches.all_ready(job)?;
     let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
-        refuse_another_target(&run.header, &benches.main().facts)?;
+        let header = &run.header;
+        refuse_another_target((&header.target, &header.facts), &benches.main().facts)?;
+        for (then, (target, now)) in header.facts_of_others.iter().zip(benches.others(job)) {
+            refuse_another_target((target, then), now)?;
+        }
         resumed::refuse_other_hosts(&run.header, group.as_ref())?;
         (journal, run.header.clone(), Some(run))
     } else {
@@ -621,6 +628,7 @@ fn prepare_and_measure(
     let mut asked = None;
     let mut so_far = SoFar::default();
     let mut plan = |records: &[PointRecord]| {
+        let mut beside = Vec::new();
         let point = if search.lists_points() {
             let is_done = |point: &&Point| {
                 let mut done = records.iter().map(|record| record.coordinates);
@@ -629,6 +637,7 @@ fn prepare_and_measure(
             header.points.iter().find(|point| !is_done(point))?.clone()
         } else {
             let done = so_far.of_ranks(records, &lines.get(), search.judged());
+            beside = search.beside(usable, seed, done);
             search.next(usable, seed, done)?
         };
         // A visit that left no record is not asked for twice.
@@ -638,6 +647,7 @@ fn prepare_and_measure(
         (!again).then(|| Next {
             warming: search.warming(point.coordinates, usable, seed),
             point,
+            beside,
         })
     };
     let measured = run::measure(

@@ -473,6 +473,7 @@ fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Head
             ..request.invocation()
         },
         host: observe::host(),
+        facts_of_others: Vec::new(),
         facts: TargetFacts {
             name: names.join(" and "),
             members: request.disks.iter().map(member).collect(),

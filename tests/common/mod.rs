@@ -316,6 +316,7 @@ pub(crate) fn header(spec: SimSpec, request: &dyn Verb, started: &str) -> Header
         points: Vec::new(),
         invocation: request.invocation(),
         host: Host::default(),
+        facts_of_others: Vec::new(),
         facts: TargetFacts {
             server: None,
             name: spec.to_string(),

@@ -42,6 +42,7 @@ fn request(arms: usize, budget_s: u64, slower_most: Option<Ratio>) -> DuetReques
         slower_most,
         mix: Mix::READS,
         rate_per_s: None,
+        together: false,
         sql: None,
         server_setting: None,
     }
@@ -148,6 +149,44 @@ fn at_an_offered_rate_response_times_are_compared() {
     };
     let (found, _) = duet(&few, &[1.0, 1.0], 6000);
     assert_eq!(found.arms[1].against_first.len(), 1);
+}
+
+#[test]
+fn arms_together_measure_the_same_second_and_one_that_is_behind_alone() {
+    let asked = DuetRequest {
+        together: true,
+        ..request(3, 60, None)
+    };
+    let (usable, seed) = (1 << 40, 7);
+    let mut records: Vec<PointRecord> = Vec::new();
+    for round in 0..10 {
+        let done = SoFar::default().of(&records, asked.judged()).to_vec();
+        let mut points = vec![asked.next(usable, seed, &done).unwrap()];
+        points.extend(asked.beside(usable, seed, &done));
+        let times: Vec<_> = points.iter().map(|of| (of.warm_up, of.until)).collect();
+        assert!(times.iter().all(|own| *own == times[0]), "{times:?}");
+        // The first round ended after its first arm.
+        let arms: Vec<u32> = points
+            .iter()
+            .filter_map(|of| of.coordinates.arm())
+            .collect();
+        assert_eq!(
+            arms,
+            if round == 1 {
+                vec![1, 2]
+            } else {
+                vec![0, 1, 2]
+            }
+        );
+        for point in &points[..if round == 0 { 1 } else { points.len() }] {
+            let engine = Sim::new("8,1ms,size=1TiB".parse().unwrap(), round);
+            records.push(run(&engine, point));
+        }
+    }
+    let found = asked.of_records(&joined(&records));
+    assert!(found.arms.iter().all(|arm| arm.visits == 9), "{found:?}");
+    let done = SoFar::default().of(&records, asked.judged()).to_vec();
+    assert!((found.used_s - time_used(&done) / 3.0).abs() < 1e-9);
 }
 
 #[test]

@@ -148,6 +148,7 @@ fn measured(name: &str, target: &Target, points: &[Point]) -> (Vec<Shown>, Run) 
             let mut plan = |records: &[PointRecord]| {
                 let point = points.get(records.len())?.clone();
                 Some(Next {
+                    beside: Vec::new(),
                     warming: None,
                     point,
                 })

@@ -141,6 +141,7 @@ pub fn header() -> Header {
             cpus: 32,
             ..rigel_model::Host::default()
         },
+        facts_of_others: Vec::new(),
         facts: TargetFacts {
             server: None,
             name: "/data/file".into(),

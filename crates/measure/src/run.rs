@@ -17,6 +17,7 @@ use rigel_model::record::ranks::{RankLost, RanksEnd};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Error, Nanos, Point};
 use rigel_ranks::{Loss, Ranks};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The next step of a plan.
@@ -25,6 +26,8 @@ pub struct Next {
     pub warming: Option<Point>,
     /// The point.
     pub point: Point,
+    /// Points that begin at the same moment, each on a bench of its own; none if several ranks measure.
+    pub beside: Vec<Point>,
 }
 
 /// A plan: returns the next step, given the points measured so far in order.
@@ -50,43 +53,51 @@ pub fn measure<'a>(
 ) -> Result<Vec<PointRecord>, Error> {
     let mut last = records.last().map(|last| last.coordinates);
     while !stop.load(Ordering::Relaxed)
-        && let Some(Next { warming, point }) = plan(&records)
+        && let Some(next) = plan(&records)
     {
-        let bench = bench_of(&point);
+        let Next {
+            warming,
+            point,
+            beside,
+        } = &next;
+        let bench = bench_of(point);
         // Of several ranks, each checks its own part, which its own target was prepared for.
         if together.is_none() {
             warming
                 .iter()
-                .chain([&point])
+                .chain([point])
                 .try_for_each(|point| bench.check(point))?;
         }
         last = Some(point.coordinates);
-        listen(Event::Begin { point: &point });
+        listen(Event::Begin { point });
         let mut parts = Vec::new();
-        let record = if let Some(ranks) = together {
-            let measured = ranks::measure(bench, ranks, (&point, warming.as_ref()), stop, listen);
+        let measured = if let Some(ranks) = together {
+            let measured = ranks::measure(bench, ranks, (point, warming.as_ref()), stop, listen);
             let measured =
                 measured.inspect_err(|_| note_loss(ranks, point.coordinates, journal))?;
             let Some(measured) = measured else { continue };
             parts = measured.parts;
-            measured.merged
+            vec![measured.merged]
         } else {
             if let Some(warming) = warming {
-                bench.warm(&warming, stop, listen)?;
+                bench.warm(warming, stop, listen)?;
             }
-            bench.measure_point(&point, stop, listen)?
+            let others = beside.iter().map(|point| (bench_of(point), point));
+            at_once((bench, point), others, stop, listen)?
         };
         // A database that ended a session will most likely end the next one too, or is gone.
-        let is_lost =
-            matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
-        // What broke is kept even without a figure: the run is not whole, and says why.
-        if record.measured > Nanos(0) || matches!(record.end, End::Broken(_)) {
-            journal.point_of_ranks(&parts, &record)?;
-            if together.is_some() {
-                listen(Event::Parts(&parts));
+        let is_broken = |record: &PointRecord| matches!(record.end, End::Broken(_));
+        let is_lost = bench.engine.server_monitor().is_some() && measured.iter().any(is_broken);
+        for record in measured {
+            // What broke is kept even without a figure: the run is not whole, and says why.
+            if record.measured > Nanos(0) || is_broken(&record) {
+                journal.point_of_ranks(&parts, &record)?;
+                if together.is_some() {
+                    listen(Event::Parts(&parts));
+                }
+                listen(Event::End(&record));
+                records.push(record);
             }
-            listen(Event::End(&record));
-            records.push(record);
         }
         if is_lost {
             break;
@@ -107,6 +118,57 @@ pub fn measure<'a>(
         })?;
     }
     Ok(records)
+}
+
+/// Measures a point and others beside it, each on its own bench. Only the first is shown while it runs.
+fn at_once<'a>(
+    (bench, point): (&Bench, &Point),
+    others: impl Iterator<Item = (&'a Bench, &'a Point)>,
+    stop: &AtomicBool,
+    listen: &mut Listen,
+) -> Result<Vec<PointRecord>, Error> {
+    std::thread::scope(|scope| {
+        let measure_quietly = |(bench, point): (&'a Bench, &'a Point)| {
+            scope.spawn(move || {
+                let mut stalls = Vec::new();
+                let mut hear = |event: Event| {
+                    if let Event::Stall(stall) = event {
+                        stalls.push(stall.clone());
+                    }
+                };
+                let record = bench.measure_point(point, stop, &mut hear);
+                (record, stalls)
+            })
+        };
+        let others: Vec<_> = others.map(measure_quietly).collect();
+        let mut records = vec![bench.measure_point(point, stop, listen)];
+        for other in others {
+            let (record, stalls) = other.join().expect("measuring does not panic");
+            stalls.iter().for_each(|stall| listen(Event::Stall(stall)));
+            records.push(record);
+        }
+        let mut records = records.into_iter().collect::<Result<Vec<_>, Error>>()?;
+        forget_shared_devices(&mut records);
+        Ok(records)
+    })
+}
+
+/// Removes the counters of the devices that several of these points used at the same time: they would
+/// say of each that others used its disk.
+fn forget_shared_devices(records: &mut [PointRecord]) {
+    let used = |record: &PointRecord| -> BTreeSet<String> {
+        let samples = record.samples.iter();
+        samples
+            .flat_map(|sample| sample.devices.keys().cloned())
+            .collect()
+    };
+    let mut users = BTreeMap::new();
+    for name in records.iter().flat_map(used) {
+        *users.entry(name).or_insert(0) += 1;
+    }
+    for sample in records.iter_mut().flat_map(|record| &mut record.samples) {
+        sample.devices.retain(|name, _| users[name] == 1);
+    }
 }
 
 /// The exit status of a run that lost a rank.
@@ -132,4 +194,30 @@ fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
     let _ = lines
         .try_for_each(|line| journal.lost(&line))
         .and_then(|()| journal.end(RanksEnd { status }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rigel_analyse::examples::sessions;
+    use rigel_model::{Counters, Ratio};
+
+    #[test]
+    fn a_disk_that_two_points_used_at_once_counts_for_neither() {
+        let record = |devices: [&str; 2]| {
+            let mut record = sessions(Ratio::ZERO);
+            for sample in &mut record.samples {
+                let counted = devices.map(|name| (name.to_string(), Counters::default()));
+                sample.devices = counted.into();
+            }
+            record
+        };
+        let mut records = [record(["sda", "sdb"]), record(["sdb", "sdc"])];
+        forget_shared_devices(&mut records);
+        let left = records.map(|record| {
+            let last = record.samples.last().expect("the record has samples");
+            last.devices.keys().cloned().collect::<Vec<_>>()
+        });
+        assert_eq!(left, [["sda"], ["sdc"]]);
+    }
 }

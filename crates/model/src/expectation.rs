@@ -94,10 +94,15 @@ impl Expectation {
     /// Most of them that one run has: each has its part of the error.
     pub const MOST: usize = 100;
 
+    /// How an expectation begins that is the figures of an earlier run.
+    pub const NOT_WORSE: &str = "not worse than ";
+
     /// True if this argument of a command line is meant to be an expectation and not a path: it has a
-    /// sign of comparison, or is the name of a figure.
+    /// sign of comparison, is the name of a figure, or names an earlier run.
     pub fn is_meant(text: &str) -> bool {
-        text.contains(['<', '>', '≤', '≥']) || NAMES.contains(&text)
+        text.contains(['<', '>', '≤', '≥'])
+            || NAMES.contains(&text)
+            || text.trim_start().starts_with(Self::NOT_WORSE)
     }
 
     /// True if it is about the writes of a log to a file of its own.

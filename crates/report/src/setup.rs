@@ -4,7 +4,7 @@ use super::columns::{TableOf, pairs};
 use super::document::{Block, Section};
 use super::parts;
 use rigel_model::record::journal::Header;
-use rigel_model::{BlockDevice, ServerFacts, Target, VolumeMember, shell_word};
+use rigel_model::{BlockDevice, ServerFacts, Target, VolumeMember, arm_letter, shell_word};
 use std::fmt::Write;
 
 /// The section about the setup; `workload` describes the load in words.
@@ -15,15 +15,21 @@ pub fn section(header: &Header, workload: &str) -> Section {
         pairs("What was run", ["", "value"], what(header, workload)),
         pairs("The machine", ["", "value"], machine(header)),
     ];
-    let members = &header.facts.members;
-    if !members.is_empty() {
-        blocks.push(files(members));
+    let facts = std::iter::once(&header.facts).chain(&header.facts_of_others);
+    let mut members: Vec<&VolumeMember> = Vec::new();
+    for member in facts.flat_map(|facts| &facts.members) {
+        if !members.contains(&member) {
+            members.push(member);
+        }
     }
     let mut devices: Vec<&BlockDevice> = Vec::new();
     for device in members.iter().flat_map(|member| &member.devices) {
         if devices.iter().all(|known| known.name != device.name) {
             devices.push(device);
         }
+    }
+    if !members.is_empty() {
+        blocks.push(files(members));
     }
     if !devices.is_empty() {
         blocks.push(disks(devices));
@@ -38,8 +44,30 @@ pub fn section(header: &Header, workload: &str) -> Section {
             blocks.push(Block::Code(server.plan.join("\n")));
         }
     }
+    let others = other_servers(header);
+    if !others.is_empty() {
+        let caption = "The servers of the other arms: what differs";
+        blocks.push(pairs(caption, ["", "value"], others));
+    }
     let lead = "Everything that these figures depend on.";
     parts::section("setup", "What was run, and on what", lead, blocks)
+}
+
+/// The servers of the other arms of a duet, and their settings that the first one has another value of.
+fn other_servers(header: &Header) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    let first = header.facts.server.as_ref();
+    for (arm, facts) in (1..).zip(&header.facts_of_others) {
+        let Some((first, server)) = first.zip(facts.server.as_ref()) else {
+            continue;
+        };
+        let letter = arm_letter(arm);
+        rows.push((format!("{letter}, server"), server_line(server)));
+        let settings = server.settings.iter();
+        let differs = settings.filter(|(name, value)| first.settings.get(*name) != Some(value));
+        rows.extend(differs.map(|(name, value)| (format!("{letter}, {name}"), value.clone())));
+    }
+    rows
 }
 
 /// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8
@@ -116,7 +144,7 @@ fn pair(name: &'static str, value: &impl ToString) -> (&'static str, String) {
     (name, value.to_string())
 }
 
-fn files(members: &[VolumeMember]) -> Block {
+fn files(members: Vec<&VolumeMember>) -> Block {
     TableOf::of("Files and devices", members)
         .text("path", |member| member.path.display().to_string())
         .text("is a", |member| format!("{:?}", member.kind).to_lowercase())

@@ -614,6 +614,7 @@ mod tests {
             points: Vec::new(),
             invocation: Invocation::of("import", &serde_json::json!({})),
             host: Host::default(),
+            facts_of_others: Vec::new(),
             facts: TargetFacts {
                 name: "disk".into(),
                 ..TargetFacts::default()

@@ -165,6 +165,7 @@ mod tests {
                 slower_most: Some(Ratio::of(5, 100)),
                 mix: Mix::READS,
                 rate_per_s: None,
+                together: false,
                 sql: None,
                 server_setting: None,
             }),

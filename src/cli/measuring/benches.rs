@@ -18,7 +18,8 @@ use rigel_measure::run::{Bench, BenchRequest, Listen, ServerWatch, SqlRequest};
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::record::ranks::RankGroup;
 use rigel_model::{
-    Coordinates, Error, Layer, Layout, Nanos, Point, SqlTarget, SqlWork, Target, arm_letter,
+    Coordinates, Error, Layer, Layout, Nanos, Point, SqlTarget, SqlWork, Target, TargetFacts,
+    arm_letter,
 };
 use rigel_verbs::calibrate::suspect_below;
 use std::sync::atomic::AtomicBool;
@@ -88,6 +89,17 @@ impl Benches {
         self.find(points).unwrap_or(self.main())
     }
 
+    /// The targets that other arms than the first have of their own, and what was found about them.
+    pub(super) fn others<'a>(&'a self, job: &'a Job) -> Vec<(&'a Target, &'a TargetFacts)> {
+        let duet = job.verb.downcast_ref::<DuetRequest>();
+        let arms = duet.map_or(&[][..], |duet| &duet.arms);
+        let own = arms.iter().zip(&self.0).filter_map(|(arm, (_, bench))| {
+            let target = arm.target.as_ref()?;
+            Some((target, &bench.facts))
+        });
+        own.collect()
+    }
+
     /// Notes in the request from which response time on a cache is suspected, by what is known of
     /// the target.
     pub(super) fn note_suspicion(&self, job: &mut Job) {
@@ -124,6 +136,8 @@ impl Benches {
                 .zip(&self.0)
                 .map(|(arm, (_, bench))| format!("{}: {}", arm_letter(arm), bench.engine_about()));
             header.engine_about = each.collect::<Vec<_>>().join("; ");
+            let others = self.others(job).into_iter();
+            header.facts_of_others = others.map(|(_, facts)| facts.clone()).collect();
         }
         let of_server = job.private.iter().flat_map(|private| &private.findings);
         header.findings.clear();

@@ -268,6 +268,7 @@ pub(in crate::cli) fn header(bench: &Bench, job: &Job) -> Header {
             ..job.verb.invocation()
         },
         host: bench.host.clone(),
+        facts_of_others: Vec::new(),
         facts: TargetFacts {
             name: match &job.target {
                 // Each of several ranks uses a part of the servers.

@@ -104,7 +104,7 @@ fn again(
 ) -> Result<Bench, Error> {
     job.agree(ranks, None)?;
     let bench = only(job, stop, listen)?;
-    refuse_another_target(header, &bench.facts)?;
+    refuse_another_target((&header.target, &header.facts), &bench.facts)?;
     Ok(bench)
 }
 
@@ -175,7 +175,8 @@ fn prepare_and_measure(
         resumed::refuse_other_hosts(&run.header, group.as_ref())?;
         let bench = match made {
             Ok(bench) => {
-                refuse_another_target(&run.header, &bench.facts)?;
+                let header = &run.header;
+                refuse_another_target((&header.target, &header.facts), &bench.facts)?;
                 Some(bench)
             }
             // After a reboot the target may come up later than this.

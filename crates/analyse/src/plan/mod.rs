@@ -40,6 +40,11 @@ pub trait Plan: Debug {
         None
     }
 
+    /// Points that begin together with the next one, each on a bench of its own.
+    fn beside(&self, _usable: u64, _seed: u64, _done: &[PointSummary]) -> Vec<Point> {
+        Vec::new()
+    }
+
     /// The unrecorded load before a point.
     fn warming(&self, _coordinates: Coordinates, _usable: u64, _seed: u64) -> Option<Point> {
         None

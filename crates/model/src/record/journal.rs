@@ -58,6 +58,9 @@ pub struct Header {
     pub host: Host,
     /// Facts found about the target.
     pub facts: TargetFacts,
+    /// The same about the targets that other arms of a duet have of their own, in the order of the arms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts_of_others: Vec<TargetFacts>,
     /// Warnings and notes from before the first point.
     pub findings: Vec<Finding>,
     /// The ranks that measure together; `None` if one process measures alone.

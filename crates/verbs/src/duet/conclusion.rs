@@ -4,14 +4,14 @@ use super::result::{ArmResult, Compared, DuetResult};
 use super::rounds::{DuetAnswer, DuetFigure};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
 use rigel_analyse::figures::quantity::{Amount, Unit, per_second};
-use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::{BoundVerdict, PointSummary, RateMet};
 use rigel_model::{Ratio, arm_letter};
 use rigel_report::answers::TestCase;
 
 pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
     let others = found.arms.iter().skip(1);
-    let sentences: Vec<String> = others.flat_map(|arm| said(found, arm)).collect();
+    let of_arm = |arm| said(found, arm).into_iter().chain(summed(found, arm));
+    let sentences: Vec<String> = others.flat_map(of_arm).collect();
     let objections = Objections {
         caution: None,
         failure: failures(&found.points).or_else(|| unserved(found)),
@@ -45,7 +45,7 @@ fn unserved(found: &DuetResult) -> Option<String> {
 pub(super) fn answers(found: &DuetResult) -> Vec<TestCase> {
     let first = found.arms.first().map_or("", |arm| &arm.name);
     let others = found.arms.iter().skip(1);
-    let seconds = time_used(&found.points);
+    let seconds = found.used_s;
     let of_arm = |arm: &ArmResult| -> Vec<TestCase> {
         if arm.against_first.is_empty() {
             return vec![TestCase {
@@ -92,6 +92,19 @@ fn said(found: &DuetResult, arm: &ArmResult) -> Vec<String> {
     compared
         .map(|(of, (first, second))| answer(found, (&first, &second), arm.arm, of))
         .collect()
+}
+
+/// What the sums of all rounds show, where that is far from the mean of the rounds: a stall within one of
+/// them is a small part of the sum, and most of that round.
+fn summed(found: &DuetResult, arm: &ArmResult) -> Option<String> {
+    let of = arm.by(DuetFigure::Throughput)?;
+    let ratio = arm.mb_per_s / found.arms.first()?.mb_per_s;
+    let apart = (ratio / of.ratio.value).ln().abs();
+    (apart.is_finite() && apart > found.margin.get().ln_1p()).then(|| {
+        let change = rigel_analyse::quantity::change(ratio);
+        let letter = arm.arm;
+        format!("Summed over all rounds {letter} gives {change}: some rounds differ by far more.")
+    })
 }
 
 /// One answer of the arm `letter`.

@@ -50,8 +50,13 @@ fn arms(found: &DuetResult) -> Section {
             (by_response(found), said)
         }
     };
+    let order = if found.together {
+        "all at the same time"
+    } else {
+        "in random order"
+    };
     let lead = format!(
-        "Every round visits each arm once, in random order; a multiple of A's figure is that of the same \
+        "Every round visits each arm once, {order}; a multiple of A's figure is that of the same \
          round.{offered} Intervals hold the truth at every moment of the run, all together, but for {} of \
          runs; a difference within ± {} is none.",
         conclusion::percent(found.error),

@@ -9,7 +9,7 @@ use rigel_analyse::plan::visits::{Visits, time_used};
 use rigel_analyse::plan::{Plan, SqlStop, SqlTerms, check_sizes, least_common_multiple};
 use rigel_model::{
     Arrivals, Coordinates, Error, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork,
-    Stream, Until, usage,
+    Stream, Until, WarmUp, usage,
 };
 
 impl Plan for DuetRequest {
@@ -60,8 +60,11 @@ impl Plan for DuetRequest {
     }
 
     fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
-        if time_used(done) >= self.budget.as_secs_f64() || self.is_answered(done) {
+        if self.used_s(done) >= self.budget.as_secs_f64() || self.is_answered(done) {
             return None;
+        }
+        if self.together {
+            return self.round(usable, seed, done).into_iter().next();
         }
         let is_done = |at: &Coordinates| done.iter().any(|point| point.coordinates == *at);
         let first = self
@@ -74,6 +77,11 @@ impl Plan for DuetRequest {
         Some(Visits::again(point, usable, done, seed))
     }
 
+    fn beside(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Vec<Point> {
+        let round = self.round(usable, seed, done).into_iter();
+        round.skip(1).filter(|_| self.together).collect()
+    }
+
     fn extremes(&self, _: u64, seed: u64) -> Vec<Point> {
         self.numbers()
             .flat_map(|arm| self.extremes_of(arm, seed))
@@ -81,7 +89,8 @@ impl Plan for DuetRequest {
     }
 
     fn points_expected(&self, done: usize) -> usize {
-        (self.arms.len() * ROUNDS_LEAST * 2).max(done + 1)
+        let steps = if self.together { 1 } else { self.arms.len() };
+        (steps * ROUNDS_LEAST * 2).max(done + 1)
     }
 
     fn point_seconds(&self) -> f64 {
@@ -102,6 +111,38 @@ impl DuetRequest {
             warm_up: WARM_UP,
             statement_timeout,
         }
+    }
+
+    /// Time that the visits took, in seconds.
+    pub(super) fn used_s(&self, done: &[PointSummary]) -> f64 {
+        let at_once = if self.together { self.arms.len() } else { 1 };
+        time_used(done) / at_once as f64
+    }
+
+    /// The points of a round that is measured at once: of the arms that are behind, if a run ended within
+    /// one. All warm up as long as the slowest, so that they measure the same second.
+    fn round(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Vec<Point> {
+        let made = |at: Coordinates| {
+            let before = done.iter().find(|point| point.coordinates == at);
+            before.map_or(0, PointSummary::visits_made)
+        };
+        let fewest = self.numbers().map(|arm| made(self.coordinates(arm))).min();
+        let behind = self.numbers().map(|arm| self.coordinates(arm));
+        let behind = behind.filter(|at| Some(made(*at)) == fewest);
+        let mut points: Vec<Point> = behind
+            .filter_map(|at| Some(Visits::again(self.point(at, seed)?, usable, done, seed)))
+            .collect();
+        let longest = points.iter().map(|point| point.warm_up.most).max();
+        let until = points.first().map(|point| point.until);
+        for point in &mut points {
+            let length = longest.unwrap_or(point.warm_up.most);
+            point.warm_up = WarmUp {
+                least: length,
+                most: length,
+            };
+            point.until = until.unwrap_or(point.until);
+        }
+        points
     }
 
     /// The point of an arm.

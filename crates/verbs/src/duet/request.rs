@@ -23,6 +23,9 @@ pub struct DuetRequest {
     /// Operations offered to each arm per second; `None` in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<u64>,
+    /// Arms are measured at the same time, and not in turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// What database sessions do, if the arms are private servers; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlTerms>,

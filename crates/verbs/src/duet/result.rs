@@ -4,7 +4,6 @@ use super::request::DuetRequest;
 use super::rounds::{DuetAnswer, DuetFigure, ROUNDS_LEAST, rounds};
 use crate::curve::Naming;
 use crate::verb::incomplete;
-use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::run_checks;
 use rigel_analyse::{
     BoundVerdict, ClassSummary, Criteria, Estimate, PointSummary, summarise_judged, widen,
@@ -72,6 +71,11 @@ pub struct DuetResult {
     pub slower_most: Option<Ratio>,
     /// Operations offered to each arm per second.
     pub rate_per_s: Option<u64>,
+    /// True if the arms were measured at the same time, and not in turn.
+    pub together: bool,
+    /// Time that the visits took, in seconds.
+    #[serde(skip)]
+    pub used_s: f64,
     /// By which figures arms are compared.
     #[serde(skip)]
     pub figures: Vec<DuetFigure>,
@@ -108,7 +112,7 @@ impl DuetRequest {
             .iter()
             .map(|record| summarise_judged(record, &criteria))
             .collect();
-        let used = time_used(&points);
+        let used = self.used_s(&points);
         let compared: Vec<Vec<Compared>> = self
             .numbers()
             .map(|arm| self.against_first(&points, arm, used))
@@ -140,6 +144,8 @@ impl DuetRequest {
             error: self.error,
             slower_most: self.slower_most,
             rate_per_s: self.rate_per_s,
+            together: self.together,
+            used_s: used,
             figures: self.figures(),
             rate: self.naming().rate,
             findings: stalled(records, &points),

@@ -1,5 +1,6 @@
 //! `rigel expect`: whether storage keeps what is expected of it.
 
+mod baseline;
 mod conclusion;
 mod document;
 mod of_run;
@@ -9,6 +10,7 @@ mod request;
 pub mod result;
 
 use crate::{Verb, VerbResult};
+pub use baseline::Baseline;
 pub(crate) use conclusion::answer;
 pub(crate) use document::lines;
 pub use of_run::{RunEvidence, expected_by, expected_of};

@@ -565,6 +565,7 @@ mod tests {
             points: Vec::new(),
             invocation: ImportRequest::default().invocation(),
             host: Host::default(),
+            facts_of_others: Vec::new(),
             facts: TargetFacts {
                 name: files[0].0.into(),
                 ..TargetFacts::default()
