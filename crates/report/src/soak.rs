@@ -219,6 +219,17 @@ fn range(figures: &SeriesFigures, show: impl Fn(f64) -> String) -> String {
     )
 }
 
+/// What the variation is. A round far from all others can make most of it, as where credit ran out.
+fn deviation(figures: &SeriesFigures, variation: f64) -> &'static str {
+    const FAR: f64 = 3.0;
+    let most = (figures.high - figures.low) / figures.median;
+    if variation > FAR * most {
+        "standard deviation over mean, by a few rounds far from the others"
+    } else {
+        "standard deviation over mean"
+    }
+}
+
 /// A headline figure; `name` is its path in the JSON report.
 fn headline(name: &str, label: &str, value: String, note: String, exact: f64) -> Headline {
     Headline {
@@ -280,7 +291,7 @@ fn of_verdict(result: &Predictability) -> Vec<Headline> {
                 &name,
                 "varies by",
                 value,
-                "standard deviation over mean".into(),
+                deviation(figure, variation).into(),
                 variation,
             ));
         }

@@ -58,7 +58,10 @@ fn of_points<'a>(
         whole: ended && is_through,
         max_iops: results.max_iops(),
         points,
-        over_time: OverTime::default(),
+        over_time: OverTime {
+            courses: Vec::new(),
+            figures: results.answered().into_iter().collect(),
+        },
         warnings,
         imported: None,
     }

@@ -1,6 +1,7 @@
 //! What a verb is, and what follows from a run of one.
 
 use rigel_analyse::compare::difference::Figure;
+use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
@@ -168,6 +169,11 @@ pub trait VerbResult: Any {
 
     /// The maximum rate of small reads, where a run has one answer.
     fn max_iops(&self) -> Option<Figure> {
+        None
+    }
+
+    /// What a run answers besides its points, where another run may answer it differently.
+    fn answered(&self) -> Option<FigureOverTime> {
         None
     }
 

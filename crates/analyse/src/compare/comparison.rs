@@ -27,7 +27,8 @@ use super::standstill::{self, STALLS, STOOD_STILL};
 use super::subject::{Scope, Subject};
 use crate::figures::confidence::Estimate;
 use crate::figures::latency::{LatencyFigure, ShownIn};
-use crate::figures::quantity::Unit;
+use crate::figures::quantity::{Unit, per_second};
+use crate::point::backlog::RateMet;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::search::shape::curve_shape;
 use crate::search::sustained;
@@ -234,6 +235,12 @@ impl Subject<'_> {
             .find(|(point, _)| depth_alone(point) == Some(depth))
     }
 
+    /// The point at an offered rate, if it is served.
+    fn served(&self, rate: u64) -> Option<PointClass<'_>> {
+        self.of(|point| point.coordinates.rate() == Some(rate))
+            .find(|(_, class)| class.met == Some(RateMet::Yes))
+    }
+
     /// The depths of small random I/O, in order.
     pub fn depths(&self) -> Vec<u32> {
         let depths = self.small().filter_map(|(point, _)| depth_alone(point));
@@ -244,7 +251,11 @@ impl Subject<'_> {
         self.of(|point| point.step() == Step::Large || point.coordinates.large_alone().is_some())
     }
 
+    /// The depth from which on more of them do no more; `None` of a run that has only one.
     fn knee(&self) -> Option<u32> {
+        if self.depths().len() < 2 {
+            return None;
+        }
         let knee = curve_shape(self.small(), self.tolerance).knee?;
         let depths = self.small().filter_map(|(point, _)| depth_alone(point));
         depths
@@ -379,10 +390,10 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         let kind = (Unit::MbPerSecond, true, Scope::Large);
         Row::of(sides, name, kind, of)
     };
-    let latencies = |place: &str, depth: u32| {
+    let latencies = |place: &str, at: &dyn for<'r> Fn(&'r Subject) -> Option<PointClass<'r>>| {
         let rows = LatencyFigure::shown_in(ShownIn::Tables).map(|figure| {
             let name = format!("{} {place}", figure.label());
-            let of = |subject: &Subject| latency(subject.small_at(depth)?, figure);
+            let of = |subject: &Subject| latency(at(subject)?, figure);
             let kind = (Unit::Microseconds, true, Scope::Small);
             Row::of(sides, name, kind, of)
         });
@@ -401,12 +412,17 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         let is_own = one.imported.is_none() && other.imported.is_none();
         is_own || has_like_maxima(one, other, of)
     };
+    // Of runs at one load each, nothing is known of others.
+    let mut runs = sides.iter().flat_map(|side| side.runs);
+    let is_of_several = runs.any(|run| run.max_iops.is_some() || run.depths().len() > 1);
     let most = row_of_maxima(
         sides,
-        rate(&format!("max {unit}"), &max_iops),
+        rate(&format!("max {unit}"), &|run| {
+            max_iops(run).filter(|_| is_of_several)
+        }),
         is_like_small,
     );
-    let has_maxima = most.has_every_change();
+    let has_maxima = most.figures[0].is_some() && most.has_every_change();
     let most_mb = mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?));
     let mut rows = vec![
         most,
@@ -427,12 +443,18 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
             iops(subject.small_at(depth)?)
         })
     }));
-    rows.extend(latencies("at low load", 1));
+    rows.extend(latencies("at low load", &|run| run.small_at(1)));
     let knee = knee_in_common(sides);
     let deepest = deepest.filter(|depth| *depth > 1);
     let at_deepest = || deepest.map(|depth| (format!("at depth {depth}"), depth));
     if let Some((place, depth)) = knee.or_else(at_deepest) {
-        rows.extend(latencies(&place, depth));
+        rows.extend(latencies(&place, &|run| run.small_at(depth)));
+    }
+    // The rates of a search are near its limit, where a small difference makes a long queue.
+    let rate_in_common = rate_in_common(sides).filter(|_| !has_maxima);
+    if let Some(per_s) = rate_in_common {
+        let place = format!("at {}", per_second(per_s as f64));
+        rows.extend(latencies(&place, &|run| run.served(per_s)));
     }
     rows.push(Row::of(
         sides,
@@ -506,6 +528,19 @@ fn deepest_in_common(sides: &[Side]) -> Option<u32> {
     let runs = || sides.iter().flat_map(|side| side.runs);
     let in_common = |depth: &u32| runs().all(|run| run.small_at(*depth).is_some());
     baseline.depths().into_iter().rfind(in_common)
+}
+
+/// The greatest offered rate that all runs serve.
+fn rate_in_common(sides: &[Side]) -> Option<u64> {
+    let baseline = sides.first()?.first();
+    let runs = || sides.iter().flat_map(|side| side.runs);
+    let rates = baseline
+        .points
+        .iter()
+        .filter_map(|point| point.coordinates.rate());
+    rates
+        .filter(|rate| runs().all(|run| run.served(*rate).is_some()))
+        .max()
 }
 
 fn log_size(coordinates: Coordinates) -> Option<u32> {

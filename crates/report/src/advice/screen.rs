@@ -97,8 +97,18 @@ fn answer(section: &ProductAdvice) -> String {
     let (all, name) = (shown(section).count(), section.database.name());
     let set = count(|decision| matches!(decision, Decision::Set { .. }));
     let missing = count(|decision| *decision == Decision::NotMeasured);
+    let older = count(|decision| {
+        matches!(
+            decision,
+            Decision::Leave {
+                before: Some(_),
+                ..
+            }
+        )
+    });
     let mut text = match set {
         0 if missing == all => format!("{name}: nothing that its settings need was measured"),
+        0 if older > 0 => format!("{name}: leave the newest defaults, older versions set {older}"),
         0 => format!("{name}: leave the defaults"),
         1 if all == 1 => format!("{name}: set its one setting"),
         set if set == all => format!("{name}: set all {all} settings"),

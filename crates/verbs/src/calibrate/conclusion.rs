@@ -23,7 +23,6 @@ pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusi
         written(calibration),
         committed(calibration),
         sustained(calibration),
-        alone(calibration),
     ]
     .into_iter()
     .flatten()
@@ -44,7 +43,12 @@ pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusi
         failure: failures(&calibration.points)
             .or_else(|| kept_none(calibration).filter(|_| asked && is_broken)),
     };
-    objections.conclude(&answer, &calibration.findings)
+    let mut conclusion = objections.conclude(&answer, &calibration.findings);
+    // What decides about the figures comes before what only adds to them.
+    if let Some(alone) = alone(calibration) {
+        conclusion.sentence = format!("{} {alone}", conclusion.sentence);
+    }
+    conclusion
 }
 
 /// The maximum, and why it is one.
@@ -72,7 +76,13 @@ fn at_most(found: &Calibration) -> Option<String> {
             count(iops.value)
         )
     });
-    let or_more = if knee.is_some() { " or more" } else { "" };
+    // The depths were compared on credit.
+    let is_on_credit = found.on_credit.is_some() || found.bucket.is_some();
+    let or_more = if knee.is_some() && !is_on_credit {
+        " or more"
+    } else {
+        ""
+    };
     Some(format!(
         "It does {} reads of {} per second with {}{or_more} outstanding{}{before}{why}.",
         count(most.iops.value),

@@ -49,6 +49,7 @@ pub(crate) fn answer(found: &ExpectResult) -> String {
     let deciding = found.with(found.outcome);
     match (found.outcome, &deciding[..]) {
         (BoundVerdict::Kept, [line]) => format!("Met: {}.", said(line)),
+        (BoundVerdict::Kept, [_, _]) => "Met: both expectations.".into(),
         (BoundVerdict::Kept, _) => format!("Met: all {}.", counted(all, "expectation")),
         (outcome, [first, rest @ ..]) => {
             let heading = match outcome {

@@ -14,9 +14,11 @@ pub use objectives::objectives;
 pub use request::{FitRequest, FitSessions, OfferedStream, RankDemand};
 pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
 use rigel_analyse::PointSummary;
+use rigel_analyse::compare::difference::Figure;
+use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
-use rigel_analyse::figures::quantity::multiple;
+use rigel_analyse::figures::quantity::{Unit, multiple};
 use rigel_analyse::search::unseen;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{DemandKind, Finding, Target};
@@ -25,6 +27,12 @@ use rigel_report::document::{Document, Section};
 use schemars::Schema;
 
 impl FitRequest {
+    /// What the streams must keep, as it is compared.
+    fn objectives_in_words(&self) -> String {
+        let each = self.objectives.iter().map(ToString::to_string);
+        each.collect::<Vec<_>>().join(", ")
+    }
+
     /// The results of a run.
     pub fn results(&self, run: &Run) -> FitResult {
         let mut fit = result::fit(&run.joined(), &run.ranks, self);
@@ -69,6 +77,7 @@ impl Verb for FitRequest {
             Term::size(Scope::Small, self.block),
             Term::deciding(Scope::All, "demand", &demand),
             Term::deciding(Scope::All, "writes", &writes),
+            Term::deciding(Scope::All, "objectives", &self.objectives_in_words()),
             Term::known("time of a multiple", &self.point_time),
         ];
         if let Some(sessions) = self.sessions {
@@ -109,5 +118,15 @@ impl VerbResult for FitResult {
 
     fn schema() -> Schema {
         data::schema_with::<Self>(MEMBER)
+    }
+
+    fn answered(&self) -> Option<FigureOverTime> {
+        let degrees = (self.multiples.len() as f64 - 1.0).max(1.0);
+        Some(FigureOverTime {
+            name: "multiple of the demand".into(),
+            unit: Unit::Number,
+            headline: true,
+            figure: Figure::of_estimate(self.carries?, degrees),
+        })
     }
 }
