@@ -1,8 +1,8 @@
 //! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session,
 //! interleaved.
 //!
-//!     cargo bench --bench against_fio -- [cpu] [disk] [log] [null] [memory] [truth] [buckets] [--seconds 5]
-//! [--rounds 5]                                        [--size-gib 4] [--folder target/bench]
+//!     cargo bench --bench against_fio -- [cpu] [disk] [log] [null] [memory] [truth] [buckets] [duets]
+//! [--seconds 5] [--rounds 5]                             [--size-gib 4] [--folder target/bench]
 //! [--rigel PROGRAM]
 //!
 //! Input: the parts to run; all of them if none is named. Output: tables in Markdown for
@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-const PARTS: [&str; 7] = ["cpu", "disk", "log", "null", "memory", "truth", "buckets"];
+const PARTS: [&str; 8] = [
+    "cpu", "disk", "log", "null", "memory", "truth", "buckets", "duets",
+];
 /// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in
 /// fio's sources, which is in no package.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
@@ -42,7 +44,8 @@ fn main() -> ExitCode {
                 "null" => null(&settings, &folder),
                 "memory" => memory(&settings, &folder)?,
                 "truth" => truth::tables(&settings, &folder)?,
-                _ => truth::buckets(&settings, &folder)?,
+                "buckets" => truth::buckets(&settings, &folder)?,
+                _ => truth::duets(&settings, &folder)?,
             }
         }
         Ok(())

@@ -23,8 +23,9 @@ use rigel_model::record::PointRecord;
 use rigel_model::{Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
 use rigel_verbs::calibrate::CalibrateRequest;
 use serde_json::Value;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SIZE: u64 = 64 * MIB;
 /// Number of calibrations whose spread is shown.
@@ -390,6 +391,96 @@ pub(crate) fn buckets(settings: &Settings, folder: &Folder) -> Result<(), String
         );
     }
     Ok(())
+}
+
+/// Two devices of which one is slower by a known part, by `rigel duet` and by comparing a curve of each.
+pub(crate) fn duets(settings: &Settings, folder: &Folder) -> Result<(), String> {
+    println!(
+        "\n### Which of two devices is faster\n\nFour reads at once of 2 ms, and of that many times as \
+         long. Medians and ranges of {} rounds.\n\n| times | by | answers | slower by, % | seconds |\n\
+         |---|---|---|---|---|",
+        settings.rounds
+    );
+    for times in [1.05, 1.005] {
+        let mut found: [(Vec<String>, Vec<f64>, Vec<f64>); 2] = Default::default();
+        for round in 0..settings.rounds {
+            let places = ["a", "b"].map(|name| Folder::make(&folder.0, name));
+            let [first, second] = places;
+            let (first, second) = (first?, second?);
+            let of = |place: &Folder, times: f64| {
+                let behaviour = Behaviour {
+                    servers: 4,
+                    ..Behaviour::fixed(Duration::from_secs_f64(times * 2e-3))
+                };
+                mount(place, behaviour).map_err(|Missing(why)| why)
+            };
+            let (first, second) = (of(&first, 1.0)?, of(&second, times)?);
+            let paths = (text(&first.path), text(&second.path));
+            let by = [duet(settings, paths, round), curves(settings, paths, round)];
+            for (all, (answer, slower, seconds)) in found.iter_mut().zip(by) {
+                all.0.push(answer);
+                all.1.push(slower);
+                all.2.push(seconds);
+            }
+        }
+        for (name, (answers, slower, seconds)) in ["duet", "compare"].iter().zip(found) {
+            let answers = answers.join(", ");
+            let (slower, seconds) = (Rounds(slower).shown(2), Rounds(seconds).shown(0));
+            println!("| {times} | {name} | {answers} | {slower} | {seconds} |");
+        }
+    }
+    Ok(())
+}
+
+/// The answer of a duet, by how many percent the second is slower, and how long it took.
+fn duet(settings: &Settings, paths: (&str, &str), seed: u32) -> (String, f64, f64) {
+    let line = format!("duet {} {} --depth 8 --seed {seed}", paths.0, paths.1);
+    let (found, seconds) = measured(settings, &line, "duet");
+    let against = &found["duet"]["arms"][1]["against_first"][0];
+    let ratio = against["ratio"]["value"].as_f64().unwrap_or(f64::NAN);
+    let answer = against["answer"].as_str().unwrap_or("none").to_string();
+    (answer, (1.0 / ratio - 1.0) * 100.0, seconds)
+}
+
+/// The same by two curves, one after the other, and their comparison.
+fn curves(settings: &Settings, paths: (&str, &str), seed: u32) -> (String, f64, f64) {
+    let of = |path: &str, name: &str| {
+        let line = format!("curve {path} --depth 8 --seed {seed}");
+        measured(settings, &line, name).1
+    };
+    let seconds = of(paths.0, "first") + of(paths.1, "second");
+    let (found, _) = measured(settings, "compare first second", "compare");
+    let rows = found["figures"].as_array();
+    let is_rate = |row: &&Value| {
+        row["name"]
+            .as_str()
+            .is_some_and(|name| name.contains("IOPS"))
+    };
+    let change = rows.and_then(|rows| rows.iter().find(is_rate));
+    let change = change.map_or(&Value::Null, |row| &row["changes"][0]);
+    let ratio = change["ratio"].as_f64().unwrap_or(f64::NAN);
+    let answer = change["judgement"].as_str().unwrap_or("none").to_string();
+    (answer, (1.0 / ratio - 1.0) * 100.0, seconds)
+}
+
+/// The JSON report of a run of the program in the folder of the benchmark, and how long it took.
+fn measured(settings: &Settings, line: &str, out: &str) -> (Value, f64) {
+    let began = Instant::now();
+    let mut command = Command::new(&settings.rigel);
+    command
+        .current_dir(&settings.folder)
+        .args(line.split(' '))
+        .arg("--json");
+    if out != "compare" {
+        let _ = std::fs::remove_dir_all(settings.folder.join(out));
+        command.args(["--no-progress", "--out", out]);
+    }
+    let output = command
+        .output()
+        .map(|output| output.stdout)
+        .unwrap_or_default();
+    let seconds = began.elapsed().as_secs_f64();
+    (serde_json::from_slice(&output).unwrap_or_default(), seconds)
 }
 
 /// The depth searches of ten simultaneous calibrations of one cap; each spends its time waiting.

@@ -38,6 +38,9 @@ const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 /// With a margin, 'p99<10ms±5%', either answer may be given within it. Loads are visited in turn
 /// until every line is decided, and the error is that of the whole list.
 ///
+/// 'not worse than RUN by 10%' stands for the figures of an earlier run, each with its own interval
+/// forgiven.
+///
 /// A profile stands for several: gp3, or gp3:16000,1000 for a volume that is provisioned so. 'rigel
 /// expect list' shows those that are known; a path that ends in .json is one of yours, in the form
 /// that 'rigel expect list --json' shows.

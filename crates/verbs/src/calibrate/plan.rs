@@ -55,6 +55,12 @@ const LEAST_WITHIN: f64 = 1.2;
 /// is completed.
 const RATE_VISITS: f64 = 8.0;
 
+/// Fewest visits to offered rates, however long all else took: with fewer there is seldom a curve.
+const RATES_LEAST: usize = 4;
+
+/// Longest time of a run, as a multiple of that of its visits.
+const RUN_MOST: f64 = 90.0 / 75.0;
+
 /// Usual number of offered rates tried under the bound while there is no curve.
 const RATES: usize = 5;
 
@@ -286,7 +292,7 @@ impl CalibrateRequest {
     }
 
     /// The shortest closing measurement that shows more than the search.
-    pub const CLOSING_LEAST: Nanos = Nanos::from_secs(5);
+    pub const CLOSING_LEAST: Nanos = Nanos::from_secs(3);
 
     /// The request whose run takes about this long; that with all defaults takes `USUAL`.
     pub fn lasting(time: Nanos) -> Self {
@@ -700,13 +706,25 @@ impl<'a> DonePoints<'a> {
         is_time.then(|| self.next_visit(count, false)).flatten()
     }
 
-    /// True if this share of the time of visits is not over.
-    fn has_time(&self, share: f64) -> bool {
+    /// Time of all points so far, in seconds.
+    fn spent(&self) -> f64 {
         let counts = |point: &&PointSummary| point.step() != Step::Precondition;
         let spent = self.points.iter().filter(counts);
-        let spent: f64 = spent.map(|point| point.warm_up_s + point.measured_s).sum();
+        spent.map(|point| point.warm_up_s + point.measured_s).sum()
+    }
+
+    /// True if this share of the time of visits is not over.
+    fn has_time(&self, share: f64) -> bool {
         let until = self.request.visits_until;
-        until.is_none_or(|until| spent <= share * until.as_secs_f64())
+        until.is_none_or(|until| self.spent() <= share * until.as_secs_f64())
+    }
+
+    /// Seconds until the run has taken as long as it may, without the closing measurement; `None` if it may
+    /// take any time.
+    fn time_left(&self) -> Option<f64> {
+        let until = self.request.visits_until?.as_secs_f64();
+        let closing = self.request.closing.as_secs_f64();
+        Some(RUN_MOST * until - closing - self.spent())
     }
 
     /// A further visit to a point that is known less well than requested.
@@ -748,6 +766,11 @@ impl<'a> DonePoints<'a> {
             .map(|(point, _)| point.warm_up_s + point.measured_s)
             .sum();
         let left = RATE_VISITS * self.request.point_most.as_secs_f64() - spent;
+        let visits: usize = rates().map(|(point, _)| point.visits_made()).sum();
+        let left = match self.time_left() {
+            Some(of_run) if visits >= RATES_LEAST => left.min(of_run),
+            _ => left,
+        };
         if left <= 0.0 {
             return None;
         }

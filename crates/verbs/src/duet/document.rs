@@ -100,20 +100,22 @@ fn by_response(found: &DuetResult) -> Block {
     let table = TableOf::of("Arms", &rows)
         .text("arm", |(arm, _)| arm.arm)
         .text("is", |(arm, _)| arm.name.clone())
-        .per_second(found.rate, |(arm, _)| arm.iops.value)
         .text("figure", |(_, figure)| figure.word())
         .time("time", |(arm, figure)| match figure {
             DuetFigure::P99 => arm.p99_us,
             DuetFigure::P50 | DuetFigure::Throughput => arm.p50_us,
         })
+        .per_second(found.rate, |(arm, _)| arm.iops.value)
         .number("visits", |(arm, _)| arm.visits)
         .text("against A", |(arm, figure)| {
             let of = arm.by(*figure);
             of.map_or_else(String::new, conclusion::change)
         })
+        // On a screen the sentence says it, and the times need the room.
         .text("answer", |(arm, figure)| {
             arm.by(*figure).map_or("", |of| of.answer.word())
-        });
+        })
+        .on_page();
     table.block()
 }
 
