@@ -19,6 +19,8 @@ fn furnish(place: &Place) {
     let mut random = vec![0; 4 << 20];
     content::fill(&mut random, &mut Rng::new(1, 0));
     write("data", &random);
+    // Who would write to it finds nobody else here that has it open.
+    write("kept", &random);
     write("tiny", &random[..1 << 20]);
     write("empty", b"");
     write("day.csv", include_bytes!("../docs/examples/cloud-day.csv"));
