@@ -7,7 +7,7 @@
 //! What came back in a pause is what was done after it beyond the rate that lasts, if it was read until that
 //! rate was reached again.
 
-use super::run_checks::{STEP, counts};
+use super::credit::{STEP, counts};
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::count;
 use rigel_model::record::PointRecord;

@@ -6,6 +6,7 @@
 
 use super::at_load::{AtLoad, AtRate};
 use super::bucket::{Buckets, ByteBucket, TokenBucket, is_same_rate};
+use super::credit::without_credit;
 use super::delivered::{Delivered, DeliveredRates};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
@@ -347,7 +348,7 @@ fn drained(points: &[PointSummary], bucket: TokenBucket, large: bool) -> Option<
 /// The closing measurement without its beginning on burst credit. The search ran on credit in part; the
 /// closing measurement came after it was used up, or saw it end.
 fn left_without_credit(records: &[PointRecord], bound: Bound) -> Option<AtLoad> {
-    let left = summarise_within(&run_checks::without_credit(records)?, Some(bound));
+    let left = summarise_within(&without_credit(records)?, Some(bound));
     AtLoad::of(&left, left.classes.first()?)
 }
 

@@ -7,7 +7,6 @@ pub mod budget;
 pub mod calendar;
 pub mod causes;
 pub mod change_points;
-pub mod credit;
 pub mod episodes;
 pub mod fixed_work;
 pub mod host_shift;

@@ -4,7 +4,6 @@
 //! as a whole. Output: a [`SoakResult`].
 
 use super::causes::Causes;
-use super::credit::CreditReader;
 use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, pauses, round};
@@ -14,6 +13,7 @@ use crate::figures::modes::ModesReader;
 use crate::figures::quantity::time;
 use crate::point::stalls::{Stalls, StallsSeen};
 use crate::ranks::{SoakHosts, SoakHostsReader};
+use crate::search::credit::CreditReader;
 use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;

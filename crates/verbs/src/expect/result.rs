@@ -5,8 +5,8 @@ use crate::verb::incomplete;
 use rigel_analyse::figures::quantity::{Unit, per_second, rounded_percent};
 use rigel_analyse::plan::Plan;
 use rigel_analyse::plan::visits::time_used;
+use rigel_analyse::search::credit::credit_of_visits;
 use rigel_analyse::search::{run_checks, unseen};
-use rigel_analyse::series::credit::credit_of_visits;
 use rigel_analyse::{
     BoundVerdict, Estimate, ExpectedVerdict, PointSummary, RateMet, summarise_judged, variation,
     widen,

@@ -3,9 +3,9 @@
 //! Input: the records of its rounds, one after the other. Output: a warning, if the series begins far
 //! above the level on which it stays.
 
+use super::{LASTS, STEP, STEP_DEVIATIONS, counts};
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
-use crate::search::run_checks::{LASTS, STEP, STEP_DEVIATIONS, counts};
 use rigel_model::record::PointRecord;
 use rigel_model::{Finding, FindingName, Nanos};
 use rigel_stats::robust::median;
@@ -24,14 +24,14 @@ pub fn credit_of_visits(point: &PointSummary) -> Option<Finding> {
 
 /// The throughput of a series, window by window.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CreditReader {
+pub(crate) struct CreditReader {
     /// Operations per second, with the time of a window in seconds.
     rates: Vec<(f64, f64)>,
 }
 
 impl CreditReader {
     /// Adds a round of which `rate` is known.
-    pub(super) fn add(&mut self, record: &PointRecord, rate: f64) {
+    pub(crate) fn add(&mut self, record: &PointRecord, rate: f64) {
         let Some(stream) = record.streams.first() else {
             return;
         };
@@ -46,7 +46,7 @@ impl CreditReader {
     }
 
     /// A warning, if the series began fast and then stayed on one level that is lower.
-    pub(super) fn finding(&self) -> Option<Finding> {
+    pub(crate) fn finding(&self) -> Option<Finding> {
         let late: Vec<f64> = self.rates[self.rates.len() / 2..]
             .iter()
             .map(|(rate, _)| *rate)
