@@ -220,8 +220,8 @@ impl DuetArgs {
         let Some(text) = &self.rate else {
             return Ok(None);
         };
-        match ranges::rates(text)? {
-            Loads::Rates(rates) if rates.len() == 1 => Ok(Some(rates[0])),
+        match ranges::rates(text) {
+            Ok(Loads::Rates(rates)) if rates.len() == 1 => Ok(Some(rates[0])),
             _ => Err(usage!(
                 "--rate {text} is not one rate",
                 "give operations per second, such as 3000 or 20k"

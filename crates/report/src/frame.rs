@@ -23,7 +23,11 @@ pub fn frame(header: &Header, conclusion: Conclusion, trust: RunTrust) -> Docume
 /// `rigel calibrate of /data, 2026-01-02 03:04`.
 pub(super) fn heading(header: &Header) -> String {
     let (verb, target) = (&header.invocation.verb, &header.facts.name);
-    format!("rigel {verb} of {target}, {}", begun(header))
+    let others = match header.facts_of_others.len() {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    format!("rigel {verb} of {target}{others}, {}", begun(header))
 }
 
 /// When the run began, without its seconds.

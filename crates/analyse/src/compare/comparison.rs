@@ -66,6 +66,9 @@ pub struct Verdict {
     pub worse: Vec<String>,
     /// Names of headline figures that are better.
     pub better: Vec<String>,
+    /// The lowest offered rate that one serves and the other does not, and true if the baseline serves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served_by_one: Option<(u64, bool)>,
     /// The headline figure known least precisely, and the difference that its interval allows, as
     /// a fraction.
     pub widest: Option<(String, f64)>,
@@ -141,6 +144,10 @@ pub fn compare_sides(sides: &[Side], slower_limit: Option<Ratio>) -> Comparison 
         of_runs.min()
     };
     let numbered = || sides.iter().enumerate();
+    let mut verdicts = verdicts(&figures, sides.len(), slower_limit);
+    for verdict in &mut verdicts {
+        verdict.served_by_one = served_by_one(sides, verdict.run);
+    }
     Comparison {
         names: sides.iter().map(|side| side.name.clone()).collect(),
         sides: sides.iter().map(ComparedSide::of).collect(),
@@ -163,7 +170,7 @@ pub fn compare_sides(sides: &[Side], slower_limit: Option<Ratio>) -> Comparison 
             .flat_map(|side| load_changes(sides, side, &conditions))
             .collect(),
         conditions,
-        verdicts: verdicts(&figures, sides.len(), slower_limit),
+        verdicts,
         slower: slower_limit.map(|limit| slower(&figures, limit)),
         figures,
     }
@@ -530,6 +537,37 @@ fn deepest_in_common(sides: &[Side]) -> Option<u32> {
     baseline.depths().into_iter().rfind(in_common)
 }
 
+/// The lowest offered rate that the baseline certainly serves and another side certainly does not, or the
+/// other way round; and true if the baseline does.
+fn served_by_one(sides: &[Side], other: usize) -> Option<(u64, bool)> {
+    let met = |side: &Side, rate: u64| {
+        let of = |run: &Subject| {
+            let at_rate = |point: &PointSummary| point.coordinates.rate() == Some(rate);
+            run.of(at_rate).next().and_then(|(_, class)| class.met)
+        };
+        let mut all = side.runs.iter().map(of);
+        let first = all.next().flatten()?;
+        all.all(|one| one == Some(first)).then_some(first)
+    };
+    let baseline = &sides[0];
+    // The rates of a search are near its limit, where chance decides.
+    if baseline.first().max_iops.is_some() {
+        return None;
+    }
+    let points = baseline.first().points.iter();
+    let mut rates: Vec<u64> = points
+        .filter_map(|point| point.coordinates.rate())
+        .collect();
+    rates.sort_unstable();
+    rates.into_iter().find_map(
+        |rate| match (met(baseline, rate)?, met(&sides[other], rate)?) {
+            (RateMet::Yes, RateMet::No) => Some((rate, true)),
+            (RateMet::No, RateMet::Yes) => Some((rate, false)),
+            _ => None,
+        },
+    )
+}
+
 /// The greatest offered rate that all runs serve.
 fn rate_in_common(sides: &[Side]) -> Option<u64> {
     let baseline = sides.first()?.first();
@@ -770,6 +808,7 @@ fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
         Verdict {
             run: side,
             judged: of_side().count(),
+            served_by_one: None,
             widest: rooms.max_by(|(_, one), (_, other)| one.total_cmp(other)),
             runs_needed: if is_open {
                 runs_needed(rows, side, share, limit)

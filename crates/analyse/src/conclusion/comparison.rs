@@ -8,13 +8,19 @@ use crate::compare::side::SideRun;
 use crate::figures::quantity::{self, Amount};
 use rigel_model::{Finding, FindingName, Severity, TrustCause, in_line, shell_word};
 
+/// True if the baseline serves a rate that this side does not.
+fn has_lost(verdict: &Verdict) -> bool {
+    matches!(verdict.served_by_one, Some((_, true)))
+}
+
 impl Comparison {
     /// The verdict on each side but the baseline, and on the slowdown limit, if one was given.
     pub fn conclusion(&self) -> Conclusion {
-        let verdicts = match self.of_many_sides() {
-            Some(all) => vec![all],
-            None => self.verdicts.iter().map(|one| self.sentence(one)).collect(),
-        };
+        let of_one = |one| self.served(one).into_iter().chain([self.sentence(one)]);
+        let verdicts = self.of_many_sides().map_or_else(
+            || self.verdicts.iter().flat_map(of_one).collect(),
+            |all| vec![all],
+        );
         let sentences: Vec<String> = verdicts
             .into_iter()
             .chain(self.of_limit())
@@ -23,7 +29,7 @@ impl Comparison {
         let worse = self
             .verdicts
             .iter()
-            .any(|verdict| !verdict.worse.is_empty());
+            .any(|verdict| !verdict.worse.is_empty() || has_lost(verdict));
         let better = self
             .verdicts
             .iter()
@@ -76,18 +82,34 @@ impl Comparison {
         ))
     }
 
+    /// The rate that only one of both serves.
+    fn served(&self, verdict: &Verdict) -> Option<String> {
+        let (rate, is_baseline) = verdict.served_by_one?;
+        let (name, baseline) = (self.counted_name(verdict.run), self.counted_name(0));
+        let (does, not) = if is_baseline {
+            (baseline, name)
+        } else {
+            (name, baseline)
+        };
+        let rate = quantity::per_second(rate as f64);
+        Some(format!("{does} serves {rate}, and {not} does not."))
+    }
+
     fn sentence(&self, verdict: &Verdict) -> String {
         let (name, baseline) = (self.counted_name(verdict.run), self.counted_name(0));
         let judged = verdict.judged;
         if judged == 0 {
             let changes = self.changes_without_interval(verdict.run);
-            let changes = if changes.is_empty() {
-                "not known".into()
+            let has_common = self.points.iter().any(|point| point.run == verdict.run);
+            let changes = if !changes.is_empty() {
+                format!("{changes}; it may be chance, as no figure has an interval in both")
+            } else if has_common {
+                "not known, as no figure has an interval in both".into()
             } else {
-                format!("{changes}; it may be chance")
+                "not known, as they have no load in common".into()
             };
             return format!(
-                "{name} against {baseline}: {changes}, as no figure has an interval in both.{}{}",
+                "{name} against {baseline}: {changes}.{}{}",
                 self.of_unlike_maxima(verdict.run),
                 runs_needed(verdict)
             );

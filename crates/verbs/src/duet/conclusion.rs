@@ -1,10 +1,10 @@
 //! The conclusion of `rigel duet`: what is known of each arm against the first.
 
-use super::result::{ArmResult, Compared, DuetResult};
+use super::result::{ArmResult, Compared, DuetResult, is_overloaded};
 use super::rounds::{DuetAnswer, DuetFigure};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
-use rigel_analyse::figures::quantity::{Amount, Unit, per_second};
-use rigel_analyse::{BoundVerdict, PointSummary, RateMet};
+use rigel_analyse::figures::quantity::{self, Amount, Unit, per_second};
+use rigel_analyse::{BoundVerdict, ClassSummary, RateMet};
 use rigel_model::{Ratio, arm_letter};
 use rigel_report::answers::TestCase;
 
@@ -23,12 +23,15 @@ pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
 
 /// Names the arms that do not serve the offered rate: what they answer in time is not what is offered.
 fn unserved(found: &DuetResult) -> Option<String> {
-    let class = |point: &PointSummary| point.classes.first()?.met;
+    // What waits at the end of a visit because of a stall is served later.
+    let is_behind = |class: &ClassSummary| {
+        is_overloaded(class, found.rate_per_s)
+            || class.met == Some(RateMet::No) && class.stalls.is_none()
+    };
     let fails = |number: &u32| {
         let mut points = found.points.iter();
-        points.any(|point| {
-            point.coordinates.arm() == Some(*number) && class(point) == Some(RateMet::No)
-        })
+        let point = points.find(|point| point.coordinates.arm() == Some(*number));
+        point.is_some_and(|point| point.classes.first().is_some_and(is_behind))
     };
     let arms = (0..).take(found.arms.len()).filter(fails).map(arm_letter);
     let arms: Vec<String> = arms.map(|letter| letter.to_string()).collect();
@@ -83,7 +86,14 @@ fn said(found: &DuetResult, arm: &ArmResult) -> Vec<String> {
     };
     let (first, second) = (name(&found.arms[0]), name(arm));
     if arm.against_first.is_empty() {
-        return vec![format!("{first} and {second} were not both measured.")];
+        let both = [&found.arms[0], arm].iter().all(|one| one.visits > 0);
+        return vec![if both {
+            format!(
+                "{first} and {second} cannot be compared: in some rounds nothing completed in time."
+            )
+        } else {
+            format!("{first} and {second} were not both measured.")
+        }];
     }
     // The first sentence says which they are.
     let letters = (found.arms[0].arm.to_string(), arm.arm.to_string());
@@ -97,13 +107,31 @@ fn said(found: &DuetResult, arm: &ArmResult) -> Vec<String> {
 /// What the sums of all rounds show, where that is far from the mean of the rounds: a stall within one of
 /// them is a small part of the sum, and most of that round.
 fn summed(found: &DuetResult, arm: &ArmResult) -> Option<String> {
-    let of = arm.by(DuetFigure::Throughput)?;
-    let ratio = arm.mb_per_s / found.arms.first()?.mb_per_s;
-    let apart = (ratio / of.ratio.value).ln().abs();
-    (apart.is_finite() && apart > found.margin.get().ln_1p()).then(|| {
-        let change = rigel_analyse::quantity::change(ratio);
-        let letter = arm.arm;
-        format!("Summed over all rounds {letter} gives {change}: some rounds differ by far more.")
+    const PART: f64 = 1.0 / 3.0;
+    let first = found.arms.first()?;
+    let far = arm.against_first.iter().filter_map(|of| {
+        let (own, other) = match of.figure {
+            DuetFigure::Throughput => (arm.mb_per_s, first.mb_per_s),
+            DuetFigure::P50 => (arm.p50_us?, first.p50_us?),
+            DuetFigure::P99 => (arm.p99_us?, first.p99_us?),
+        };
+        let ratio = own / other;
+        let apart = (ratio / of.ratio.value).ln().abs();
+        let least = found
+            .margin
+            .get()
+            .ln_1p()
+            .max(of.ratio.value.ln().abs() * PART);
+        let is_far = apart.is_finite() && apart > least;
+        is_far.then(|| format!("{} is {}", of.figure.word(), quantity::change(ratio)))
+    });
+    let far: Vec<String> = far.collect();
+    (!far.is_empty()).then(|| {
+        format!(
+            "Of all rounds together, {}'s {}: some rounds differ by far more than others.",
+            arm.arm,
+            far.join(", ")
+        )
     })
 }
 

@@ -148,15 +148,31 @@ impl DuetRequest {
             used_s: used,
             figures: self.figures(),
             rate: self.naming().rate,
-            findings: stalled(records, &points),
+            findings: stalled(records, &points, self.rate_per_s),
             points,
         }
     }
 }
 
-/// The stalls of each arm.
-fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
+/// True if far less completes in time than is offered.
+pub(super) fn is_overloaded(class: &ClassSummary, rate_per_s: Option<u64>) -> bool {
+    const SERVED_LEAST: f64 = 0.5;
+    rate_per_s.is_some_and(|rate| class.iops < SERVED_LEAST * rate as f64)
+}
+
+/// The stalls of each arm. Where far more is offered than it can do, nothing completes for long and nothing
+/// stalls.
+fn stalled(
+    records: &[PointRecord],
+    points: &[PointSummary],
+    rate_per_s: Option<u64>,
+) -> Vec<Finding> {
+    let is_served = |point: &PointSummary| {
+        let class = point.classes.first();
+        class.is_some_and(|class| !is_overloaded(class, rate_per_s))
+    };
     let pairs = records.iter().zip(points);
+    let pairs = pairs.filter(|(_, point)| is_served(point));
     let of_arm = |(record, point): (&PointRecord, &PointSummary)| {
         let found = run_checks::stalled(slice::from_ref(record), slice::from_ref(point))?;
         let arm = format!("of {}, ", arm_letter(point.coordinates.arm()?));

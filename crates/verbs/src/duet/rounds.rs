@@ -14,6 +14,9 @@ use serde::Serialize;
 /// Minimum number of rounds for an answer: with fewer nobody knows how they differ.
 pub(super) const ROUNDS_LEAST: usize = 8;
 
+/// An upper end beyond this many times the figure says nothing.
+const HIGH_MOST: f64 = 1000.0;
+
 /// Longer than this many times the measured time is not suggested.
 const TIMES_MOST: f64 = 1000.0;
 
@@ -140,9 +143,10 @@ impl DuetRequest {
         let interval = mean.filter(|_| logs.len() >= ROUNDS_LEAST).map(|mean| {
             let error = mean.error.max(ERROR_MIN);
             let interval = Mean { error, ..mean }.at(level).interval();
+            let high = interval.high.exp();
             Limits {
                 low: interval.low.exp(),
-                high: Some(interval.high.exp()),
+                high: Some(high).filter(|high| *high < HIGH_MOST * middle.exp()),
             }
         });
         Some(Estimate {

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 const QUEUE_FROM: f64 = 0.7;
 
 /// Most that a run may be worse by: beyond it nothing would be expected.
-const WORSE_MOST: f64 = 10.0;
+const WORSE_MOST: f64 = 0.99;
 
 /// An earlier run, and by how much another one may be worse.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,13 +39,20 @@ impl Baseline {
             return Ok(None);
         };
         let (path, share) = rest.rsplit_once(" by ").unwrap_or((rest, ""));
-        let by = share.trim().parse::<Ratio>().ok();
-        let is_share = share.trim().ends_with('%');
-        let by = by.filter(|by| is_share && (1e-4..=WORSE_MOST).contains(&by.get()));
-        let by = by.ok_or_else(|| {
-            usage!(
+        let share = share.trim();
+        if !share.ends_with('%') {
+            return Err(usage!(
                 "'{argument}' does not say which run, and by how much",
                 "write it as 'not worse than RUN by 10%', in quotes"
+            ));
+        }
+        let by = share.parse::<Ratio>().ok();
+        let by = by.filter(|by| (1e-4..=WORSE_MOST).contains(&by.get()));
+        let by = by.ok_or_else(|| {
+            usage!(
+                "'{argument}': {share} is out of range",
+                "give 0.01% to {most}%",
+                most = WORSE_MOST * 100.0
             )
         })?;
         let path = path.trim().into();
@@ -61,8 +68,8 @@ impl Baseline {
         let (size, expectations) = of_points(points, self.by.get());
         if expectations.is_empty() {
             return Err(usage!(
-                "the run '{path}' has no figure that another run could be worse than",
-                "give a run of rigel calibrate, curve or expect that measured reads or commits"
+                "the run '{path}' has no load that could be measured again with an interval",
+                "give a run of rigel calibrate, curve or expect; compare others with rigel compare"
             ));
         }
         let from = ProfileUsed {
@@ -210,12 +217,15 @@ mod tests {
         for argument in [
             "not worse than run",
             "not worse than run by 10",
-            "not worse than run by -3%",
             "not worse than run by much",
-            "not worse than run by 0%",
+            "not worse than run by",
         ] {
             let refused = Baseline::named(argument).unwrap_err().to_string();
             assert!(refused.contains("by how much"), "{argument}: {refused}");
+        }
+        for share in ["0%", "150%", "-3%"] {
+            let refused = Baseline::named(&format!("not worse than run by {share}"));
+            assert!(refused.unwrap_err().to_string().contains("out of range"));
         }
         assert_eq!(Baseline::named("p99<2ms@3000/s").unwrap(), None);
         let found = Baseline::named("not worse than a by b by 1.5%")

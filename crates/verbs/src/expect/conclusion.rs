@@ -1,5 +1,6 @@
 //! The conclusion of `rigel expect`: the outcome, and the line that decides it.
 
+use super::profile::ProfileUsed;
 use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failed, time_to_decide};
@@ -13,7 +14,8 @@ const MORE_THAN_SOLD: f64 = 2.0;
 
 pub(super) fn conclusion(header: &Header, found: &ExpectResult) -> Conclusion {
     let request: Option<ExpectRequest> = header.invocation.asked("expect");
-    let is_sold = request.is_some_and(|request| !request.profiles.is_empty());
+    // Only a volume is sold with so much; others ask for what is enough.
+    let is_sold = request.is_some_and(|request| request.profiles.iter().any(ProfileUsed::is_sold));
     let objections = Objections {
         caution: is_sold.then(|| more_than_sold(found)).flatten(),
         failure: failed(&found.points, "each is taken to be slower than any limit"),
@@ -57,11 +59,11 @@ pub(crate) fn answer(found: &ExpectResult) -> String {
                 BoundVerdict::NotMeasured => "Not measured",
                 BoundVerdict::Undecided | BoundVerdict::Kept => "Undecided",
             };
-            let others = match rest.len() {
+            let of_all = match rest.len() {
                 0 => String::new(),
-                number => format!(", and {number} more of {all}"),
+                others => format!(", {} of {all}", others + 1),
             };
-            format!("{heading}: {}{others}.", said(first))
+            format!("{heading}{of_all}: {}.", said(first))
         }
         (_, []) => "Nothing was expected.".into(),
     }

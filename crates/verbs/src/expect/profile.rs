@@ -49,6 +49,15 @@ pub struct ProfileUsed {
     pub date: String,
 }
 
+impl ProfileUsed {
+    /// True if it is about a volume that is sold with these figures.
+    pub(super) fn is_sold(&self) -> bool {
+        let (name, _) = self.name.split_once(':').unwrap_or((&self.name, ""));
+        let mut known = Profile::known().into_iter();
+        known.any(|one| one.name == name && !one.values.is_empty())
+    }
+}
+
 /// What a profile expects, for the figures that were given with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {

@@ -122,7 +122,7 @@ impl ExpectRequest {
                 let mut line = self.line(index, *condition, &points);
                 if credit.is_some() && line.outcome == BoundVerdict::Undecided {
                     line.more_s = None;
-                    line.why = "measured again now, without the credit, it may be decided".into();
+                    line.why = "without the credit it may be decided: measure again now".into();
                 }
                 line.unless_host_limits(&points, before)
             })

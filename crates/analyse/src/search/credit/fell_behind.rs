@@ -19,6 +19,9 @@ const CALM: f64 = 3.0;
 const BEHIND: f64 = 20.0;
 const BEHIND_S: f64 = 0.02;
 
+/// Deviations beyond which the absence of a backlog is not chance.
+const DEVIATIONS: f64 = 6.0;
+
 /// A growing backlog may fall by chance to this share of it.
 const STEADY: f64 = 0.9;
 
@@ -63,7 +66,13 @@ fn within(record: &PointRecord) -> Option<FellBehind> {
         .iter()
         .filter(|one| one.loads.iter().all(is_open));
     let stream = open.max_by_key(|stream| stream.done())?;
-    of_medians(&medians(stream, record), record.window.as_secs_f64())
+    let rate = |load: &Load| match load {
+        Load::Open { rate, .. } => *rate,
+        Load::Closed { .. } => 0.0,
+    };
+    let per_s = stream.loads.iter().map(rate).sum();
+    let width_s = record.window.as_secs_f64();
+    of_medians(&medians(stream, record), width_s, per_s)
 }
 
 /// The median response time of each window in seconds, until the first without operations: the rest of
@@ -79,7 +88,8 @@ fn medians(stream: &StreamRecord, record: &PointRecord) -> Vec<f64> {
         .collect()
 }
 
-fn of_medians(medians: &[f64], width_s: f64) -> Option<FellBehind> {
+/// `per_s` is the number of operations that are due in a second.
+fn of_medians(medians: &[f64], width_s: f64, per_s: f64) -> Option<FellBehind> {
     let least = medians.iter().copied().reduce(f64::min)?;
     let calm = medians
         .iter()
@@ -89,8 +99,14 @@ fn of_medians(medians: &[f64], width_s: f64) -> Option<FellBehind> {
     let grows = late.is_sorted_by(|before, after| *after >= STEADY * *before);
     let end = *late.last()?;
     let is_behind = end >= BEHIND_S && end >= BEHIND * least;
-    (calm >= WINDOWS_MIN && late.len() >= WINDOWS_MIN && grows && is_behind).then(|| FellBehind {
-        after_s: calm as f64 * width_s,
+    let after_s = calm as f64 * width_s;
+    // A rate slightly above the capacity may have no backlog for a while by chance: the backlog is a random
+    // walk, and what it would have grown to in this time is several deviations of it.
+    let growth_s = (end - late.first()?) / (late.len() as f64 - 1.0).max(1.0) / width_s;
+    let is_chance = growth_s * after_s < DEVIATIONS * (2.0 * after_s / per_s).sqrt();
+    let is_long = calm >= WINDOWS_MIN && late.len() >= WINDOWS_MIN;
+    (is_long && grows && is_behind && !is_chance).then(|| FellBehind {
+        after_s,
         calm_s: medians[..calm].iter().copied().fold(0.0, f64::max),
     })
 }
@@ -100,7 +116,7 @@ mod tests {
     use super::*;
 
     fn is_found(medians: &[f64]) -> bool {
-        of_medians(medians, 0.1).is_some()
+        of_medians(medians, 0.1, 8000.0).is_some()
     }
 
     #[test]
@@ -108,8 +124,11 @@ mod tests {
         let calm = vec![0.0005; 12];
         let growing = |from: usize| (from..from + 12).map(|at| 0.05 * at as f64);
         let then = |late: Vec<f64>| [calm.clone(), late].concat();
-        let found = of_medians(&then(growing(1).collect()), 0.1).unwrap();
+        let found = of_medians(&then(growing(1).collect()), 0.1, 8000.0).unwrap();
         assert!((found.after_s - 1.2).abs() < 1e-9);
+        // By 3 % above the capacity, the backlog of a second is no more than chance.
+        let slowly = then((1..40).map(|at| 0.02 + 0.003 * f64::from(at)).collect());
+        assert!(!is_found(&slowly));
         // An overload grows from the first operation on.
         assert!(!is_found(&growing(1).collect::<Vec<_>>()));
         // A stall is over once.

@@ -3,11 +3,11 @@
 //! Input: the records of its rounds, one after the other. Output: a warning, if the series begins far
 //! above the level on which it stays.
 
-use super::{LASTS, STEP, STEP_DEVIATIONS, counts};
+use super::steps::{LASTS, STEP, STEP_DEVIATIONS, counts};
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
-use rigel_model::record::PointRecord;
-use rigel_model::{Finding, FindingName, Nanos};
+use rigel_model::record::{PointRecord, StreamRecord};
+use rigel_model::{Coordinates, Finding, FindingName, Nanos, Step};
 use rigel_stats::robust::median;
 
 /// Minimum number of rates on the level.
@@ -20,6 +20,43 @@ pub fn credit_of_visits(point: &PointSummary) -> Option<Finding> {
         rates: visits.map(|visit| (visit.iops, visit.measured_s)).collect(),
     };
     reader.finding()
+}
+
+/// A warning, if the visits to all closed loops that reach the last level of throughput began fast. Loads that
+/// never reach it say nothing of a limit.
+pub(super) fn credit_of_loads(records: &[PointRecord]) -> Option<Finding> {
+    const ALIKE: f64 = LASTS - 1.0;
+    let mut visits: Vec<&PointRecord> = records
+        .iter()
+        .filter(|record| record.coordinates.step() == Step::Depth)
+        .flat_map(|record| match &record.visits[..] {
+            [] => std::slice::from_ref(record),
+            visits => visits,
+        })
+        .collect();
+    if visits.iter().any(|visit| visit.began == Nanos(0)) {
+        return None;
+    }
+    visits.sort_by_key(|visit| visit.began);
+    let rate = |visit: &PointRecord| {
+        let done = visit.streams.first().map_or(0, StreamRecord::done);
+        done as f64 / visit.measured.as_secs_f64()
+    };
+    let late = &visits[visits.len() / 2..];
+    let level = median(&late.iter().map(|visit| rate(visit)).collect::<Vec<_>>())?;
+    let reaches = |at: Coordinates| {
+        let mut own = late
+            .iter()
+            .filter(|visit| visit.coordinates == at)
+            .peekable();
+        own.peek().is_some() && own.all(|visit| (rate(visit) / level - 1.0).abs() <= ALIKE)
+    };
+    let of_level = visits.iter().filter(|visit| reaches(visit.coordinates));
+    let rates = of_level.map(|visit| (rate(visit), visit.measured.as_secs_f64()));
+    CreditReader {
+        rates: rates.collect(),
+    }
+    .finding()
 }
 
 /// The throughput of a series, window by window.
