@@ -7,7 +7,7 @@ use super::comparison::max_iops;
 use super::conditions::is_of_the_same;
 use super::subject::Subject;
 use crate::figures::confidence::ERROR_MIN;
-use rigel_stats::mean::{Interval, prediction};
+use rigel_stats::mean::{Interval, Limits, prediction};
 use serde::Serialize;
 
 /// Maximum number of runs that are used, the latest.
@@ -23,7 +23,7 @@ pub struct NextRun {
     /// The same for this run, by those before it alone; `None` with fewer than three of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_max_iops: Option<Interval>,
-    /// True if this run lies within; `None` if nothing was expected.
+    /// True if this run, or its interval, lies within in part; `None` if nothing was expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_as_expected: Option<bool>,
 }
@@ -33,7 +33,12 @@ impl NextRun {
     /// work on the same target, host and engine. `None` with fewer than three runs.
     pub fn of(run: &Subject, before: &[Subject]) -> Option<Self> {
         let most = |run: &Subject| Some(max_iops(run)?.estimate.value);
-        let this = most(run).filter(|_| run.whole)?;
+        let own = max_iops(run).filter(|_| run.whole)?.estimate;
+        let this = own.value;
+        let around = own.interval.and_then(Limits::both).unwrap_or(Interval {
+            low: this,
+            high: this,
+        });
         let mut like: Vec<&Subject> = before
             .iter()
             .filter(|one| one.whole && one.header.started < run.header.started)
@@ -48,7 +53,7 @@ impl NextRun {
             runs: values.len(),
             max_iops: prediction(&values, ERROR_MIN)?,
             expected_max_iops,
-            is_as_expected: expected_max_iops.map(|expected| expected.contains(this)),
+            is_as_expected: expected_max_iops.map(|expected| expected.overlaps(around)),
         })
     }
 }

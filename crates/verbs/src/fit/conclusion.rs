@@ -9,7 +9,7 @@ use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::figures::quantity::{capital, listed, time};
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Header;
-use rigel_model::{DemandAt, Moment, Target};
+use rigel_model::{DemandAt, Finding, FindingName, Moment, Target};
 use std::fmt::Write;
 
 pub(super) fn conclusion(header: &Header, result: &FitResult) -> Conclusion {
@@ -44,6 +44,10 @@ fn answer(
     group: Option<&RankGroup>,
 ) -> String {
     let mut text = String::new();
+    let is_credit = |finding: &Finding| finding.is(FindingName::BurstCredit);
+    if result.findings.iter().any(is_credit) {
+        text.push_str("While burst credit lasts, perhaps. ");
+    }
     if request.is_for_reads_only() {
         text.push_str("Reads only: ");
     }

@@ -1,12 +1,16 @@
-//! Burst credit that runs out within an offered rate: served in time at first, then never again.
+//! Burst credit that runs out while rates are offered: one that is served in time at first and then never
+//! again, or one at which less is done than at a lower one before it.
 //!
 //! Input: the records of open loops. Output: a warning. Completed operations say nothing there, because
 //! windows count operations by when they were due; response times do. A rate above the capacity has no
 //! calm beginning: its backlog grows from the first operation.
 
+use super::steps::STEP;
 use crate::figures::confidence::whole_windows;
+use crate::figures::quantity::count;
 use rigel_model::record::{PointRecord, StreamRecord, Window};
-use rigel_model::{Finding, FindingName, Load, Nanos};
+use rigel_model::{Coordinates, Finding, FindingName, Load, Nanos};
+use std::collections::BTreeMap;
 
 /// Minimum number of windows of each part.
 const WINDOWS_MIN: usize = 5;
@@ -34,43 +38,82 @@ struct FellBehind {
 }
 
 /// Warns of the first load that was served in time for a while, and from then on fell further and further
-/// behind.
+/// behind; or of one that certainly did less than a lower rate had before it.
 pub fn fell_behind(records: &[PointRecord]) -> Option<Finding> {
-    let of = |record: &PointRecord| {
-        let alone = std::slice::from_ref(record);
-        let visits = match &record.visits[..] {
-            [] => alone,
+    let mut visits: Vec<&PointRecord> = records
+        .iter()
+        .flat_map(|record| match &record.visits[..] {
+            [] => std::slice::from_ref(record),
             visits => visits,
-        };
-        let found = visits.iter().find_map(within)?;
-        Some(Finding::warning(
-            FindingName::BurstCredit,
-            format!(
-                "at {} half of the operations took up to {} for {}, then it fell further and further behind: \
-                 burst credit ran out, or other load began",
-                record.coordinates,
-                Nanos::from_secs_f64(found.calm_s),
-                Nanos::from_secs_f64(found.after_s)
-            ),
-            "lower rates may have been served by credit, too: measure again now, while there is none, or each \
-             load for longer",
+        })
+        .collect();
+    visits.sort_by_key(|visit| visit.began);
+    let why = "burst credit ran out, or other load began";
+    let slowly = visits.iter().find_map(|visit| {
+        let found = within(visit)?;
+        Some(format!(
+            "at {} half of the operations took up to {} for {}, then it fell further and further behind: {why}",
+            visit.coordinates,
+            Nanos::from_secs_f64(found.calm_s),
+            Nanos::from_secs_f64(found.after_s)
         ))
+    });
+    let what = slowly.or_else(|| {
+        let (at, most, before) = did_less(&visits)?;
+        Some(format!(
+            "at {at} it did at most {} per second, after it had served {}: {why}",
+            count(most.round()),
+            count(before.round())
+        ))
+    })?;
+    Some(Finding::warning(
+        FindingName::BurstCredit,
+        what,
+        "lower rates may have been served by credit, too: measure again now, while there is none, or each \
+         load for longer",
+    ))
+}
+
+/// The first load that did certainly less than one before it that was served, the most that it can have done
+/// in a second, and the rate that was served. What completed of the measured time came after all that was
+/// due in the warm-up: that much was done at most.
+fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
+    const SERVED: f64 = 0.98;
+    let mut served: BTreeMap<&str, f64> = BTreeMap::new();
+    visits.iter().find_map(|visit| {
+        let (stream, rate) = offered(visit)?;
+        let mut windows = stream.kinds.iter().flat_map(|kind| &kind.windows);
+        if windows.any(|window| window.failures() > 0) {
+            return None;
+        }
+        let (warm_s, measured_s) = (visit.warm_up.as_secs_f64(), visit.measured.as_secs_f64());
+        let done = stream.done() as f64;
+        let before = served.entry(&stream.name).or_insert(0.0);
+        if done >= SERVED * rate * measured_s {
+            *before = before.max(rate);
+            return None;
+        }
+        let slots: u32 = stream.loads.iter().map(|load| load.slots()).sum();
+        let most = (rate * warm_s + done + f64::from(slots)) / (warm_s + measured_s);
+        (most * STEP < *before).then_some((visit.coordinates, most, *before))
+    })
+}
+
+/// The open loop with the most operations, and how many are due in a second.
+fn offered(record: &PointRecord) -> Option<(&StreamRecord, f64)> {
+    let rate = |load: &Load| match load {
+        Load::Open { rate, .. } => Some(*rate),
+        Load::Closed { .. } => None,
     };
-    records.iter().find_map(of)
+    let open = record.streams.iter().filter_map(|stream| {
+        let rates = stream.loads.iter().map(rate);
+        Some((stream, rates.sum::<Option<f64>>()?))
+    });
+    open.max_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
 fn within(record: &PointRecord) -> Option<FellBehind> {
-    let is_open = |load: &Load| matches!(load, Load::Open { .. });
-    let open = record
-        .streams
-        .iter()
-        .filter(|one| one.loads.iter().all(is_open));
-    let stream = open.max_by_key(|stream| stream.done())?;
-    let rate = |load: &Load| match load {
-        Load::Open { rate, .. } => *rate,
-        Load::Closed { .. } => 0.0,
-    };
-    let per_s = stream.loads.iter().map(rate).sum();
+    let (stream, per_s) = offered(record)?;
     let width_s = record.window.as_secs_f64();
     of_medians(&medians(stream, record), width_s, per_s)
 }
@@ -114,9 +157,42 @@ fn of_medians(medians: &[f64], width_s: f64, per_s: f64) -> Option<FellBehind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rigel_model::{Arrivals, Ratio};
 
     fn is_found(medians: &[f64]) -> bool {
         of_medians(medians, 0.1, 8000.0).is_some()
+    }
+
+    #[test]
+    fn less_than_a_lower_rate_had_is_credit_and_what_a_device_can_do_is_none() {
+        let point = |rate: f64, per_s: u64, began_s: u64| {
+            let mut record = crate::examples::sessions(Ratio::ZERO);
+            record.began = Nanos::from_secs(began_s);
+            record.warm_up = Nanos::from_secs(2);
+            record.measured = Nanos::from_secs(record.streams[0].kinds[0].windows.len() as u64);
+            record.window = Nanos::from_secs(1);
+            let stream = &mut record.streams[0];
+            stream.loads = vec![Load::Open {
+                rate,
+                arrivals: Arrivals::Poisson,
+                in_flight_max: 16,
+            }];
+            for window in &mut stream.kinds[0].windows {
+                window.done = per_s;
+            }
+            record
+        };
+        let found = |records: &[PointRecord]| {
+            fell_behind(records).is_some_and(|found| found.what.contains("after it had served"))
+        };
+        let served = point(1000.0, 1000, 1);
+        assert!(found(&[served.clone(), point(2000.0, 10, 20)]));
+        // In any order of the journal, but not of time.
+        assert!(found(&[point(2000.0, 10, 20), served.clone()]));
+        assert!(!found(&[point(2000.0, 10, 1), point(1000.0, 1000, 20)]));
+        // The backlog of the warm-up is served first.
+        assert!(!found(&[served.clone(), point(2000.0, 800, 20)]));
+        assert!(!found(&[served]));
     }
 
     #[test]
