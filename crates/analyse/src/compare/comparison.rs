@@ -66,15 +66,24 @@ pub struct Verdict {
     pub worse: Vec<String>,
     /// Names of headline figures that are better.
     pub better: Vec<String>,
-    /// The lowest offered rate that one serves and the other does not, and true if the baseline serves it.
+    /// The lowest offered rate that one serves and the other does not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub served_by_one: Option<(u64, bool)>,
+    pub served_by_one: Option<ServedByOne>,
     /// The headline figure known least precisely, and the difference that its interval allows, as
     /// a fraction.
     pub widest: Option<(String, f64)>,
     /// With several runs a side, the number of runs that would show a difference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs_needed: Vec<RunsNeeded>,
+}
+
+/// An offered rate that one of two sides certainly serves, and the other certainly does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct ServedByOne {
+    /// Operations due per second.
+    pub rate_per_s: u64,
+    /// True if it is the baseline that serves it.
+    pub by_baseline: bool,
 }
 
 /// Headline figures that are slower than the limit allows: a rate lower, or a response time higher,
@@ -537,9 +546,8 @@ fn deepest_in_common(sides: &[Side]) -> Option<u32> {
     baseline.depths().into_iter().rfind(in_common)
 }
 
-/// The lowest offered rate that the baseline certainly serves and another side certainly does not, or the
-/// other way round; and true if the baseline does.
-fn served_by_one(sides: &[Side], other: usize) -> Option<(u64, bool)> {
+/// The lowest offered rate that only one of the baseline and another side serves.
+fn served_by_one(sides: &[Side], other: usize) -> Option<ServedByOne> {
     let met = |side: &Side, rate: u64| {
         let of = |run: &Subject| {
             let at_rate = |point: &PointSummary| point.coordinates.rate() == Some(rate);
@@ -559,13 +567,15 @@ fn served_by_one(sides: &[Side], other: usize) -> Option<(u64, bool)> {
         .filter_map(|point| point.coordinates.rate())
         .collect();
     rates.sort_unstable();
-    rates.into_iter().find_map(
-        |rate| match (met(baseline, rate)?, met(&sides[other], rate)?) {
-            (RateMet::Yes, RateMet::No) => Some((rate, true)),
-            (RateMet::No, RateMet::Yes) => Some((rate, false)),
-            _ => None,
-        },
-    )
+    rates.into_iter().find_map(|rate_per_s| {
+        let both = (met(baseline, rate_per_s)?, met(&sides[other], rate_per_s)?);
+        let by_baseline = both == (RateMet::Yes, RateMet::No);
+        let by_one = by_baseline || both == (RateMet::No, RateMet::Yes);
+        by_one.then_some(ServedByOne {
+            rate_per_s,
+            by_baseline,
+        })
+    })
 }
 
 /// The greatest offered rate that all runs serve.

@@ -10,7 +10,7 @@ use rigel_model::{Finding, FindingName, Severity, TrustCause, in_line, shell_wor
 
 /// True if the baseline serves a rate that this side does not.
 fn has_lost(verdict: &Verdict) -> bool {
-    matches!(verdict.served_by_one, Some((_, true)))
+    verdict.served_by_one.is_some_and(|one| one.by_baseline)
 }
 
 impl Comparison {
@@ -84,14 +84,14 @@ impl Comparison {
 
     /// The rate that only one of both serves.
     fn served(&self, verdict: &Verdict) -> Option<String> {
-        let (rate, is_baseline) = verdict.served_by_one?;
+        let one = verdict.served_by_one?;
         let (name, baseline) = (self.counted_name(verdict.run), self.counted_name(0));
-        let (does, not) = if is_baseline {
+        let (does, not) = if one.by_baseline {
             (baseline, name)
         } else {
             (name, baseline)
         };
-        let rate = quantity::per_second(rate as f64);
+        let rate = quantity::per_second(one.rate_per_s as f64);
         Some(format!("{does} serves {rate}, and {not} does not."))
     }
 
