@@ -332,7 +332,7 @@ fn refuse_short_closing(closing: Nanos) -> Result<(), Error> {
     if closing > Nanos(0) && closing < CalibrateRequest::CLOSING_LEAST {
         return Err(usage!(
             "--closing {closing} is too short",
-            "give 5s or more, such as 60s, or 0s for no closing measurement"
+            "give 3s or more, such as 60s, or 0s for no closing measurement"
         ));
     }
     Ok(())
@@ -363,12 +363,12 @@ mod tests {
                 "{time}: {request:?}"
             );
         }
-        let line = ["calibrate", "sim:1,1ms", "--closing", "4s"];
+        let line = ["calibrate", "sim:1,1ms", "--closing", "2s"];
         let refused = Line::try_parse_from(line)
             .unwrap()
             .args
             .request(&Membership::default());
         let words = refused.unwrap_err().to_string();
-        assert!(words.contains("--closing 4.00 s is too short"), "{words}");
+        assert!(words.contains("--closing 2.00 s is too short"), "{words}");
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct GivenTargets<'a> {
 }
 
 impl GivenTargets<'_> {
-    /// `sim:…` or `null:`, which stands alone; `None` if neither was given.
+    /// `sim:…` or `null:`, which must be the only target; `None` if neither was given.
     pub(super) fn model(&self) -> Result<Option<Target>, Error> {
         let mut models = self
             .targets
@@ -33,7 +33,7 @@ impl GivenTargets<'_> {
         if self.targets.len() > 1 {
             return Err(usage!(
                 "{option}{name} is given together with another target",
-                "a model of a device stands alone: it is no part of a volume",
+                "a model of a device must be the only target of its volume",
                 option = self.option,
                 name = name.display()
             ));

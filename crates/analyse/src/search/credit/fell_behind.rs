@@ -23,6 +23,9 @@ const CALM: f64 = 3.0;
 const BEHIND: f64 = 20.0;
 const BEHIND_S: f64 = 0.02;
 
+/// A calm beginning grows by no more than this part of what it would have by the later growth.
+const LEVEL: f64 = 0.2;
+
 /// Deviations beyond which the absence of a backlog is not chance.
 const DEVIATIONS: f64 = 6.0;
 
@@ -95,7 +98,8 @@ fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
         }
         let slots: u32 = stream.loads.iter().map(|load| load.slots()).sum();
         let most = (rate * warm_s + done + f64::from(slots)) / (warm_s + measured_s);
-        (most * STEP < *before).then_some((visit.coordinates, most, *before))
+        let is_more = rate > *before;
+        (is_more && most * STEP < *before).then_some((visit.coordinates, most, *before))
     })
 }
 
@@ -146,12 +150,14 @@ fn of_medians(medians: &[f64], width_s: f64, per_s: f64) -> Option<FellBehind> {
     // A rate slightly above the capacity may have no backlog for a while by chance: the backlog is a random
     // walk, and what it would have grown to in this time is several deviations of it.
     let growth_s = (end - late.first()?) / (late.len() as f64 - 1.0).max(1.0) / width_s;
-    let is_chance = growth_s * after_s < DEVIATIONS * (2.0 * after_s / per_s).sqrt();
+    let expected_s = growth_s * after_s;
+    let is_chance = expected_s < DEVIATIONS * (2.0 * after_s / per_s).sqrt();
+    let calm_s = medians[..calm].iter().copied().fold(0.0, f64::max);
+    // A backlog that the warm-up left grows as it does later.
+    let is_calm = calm_s - least <= LEVEL * expected_s;
     let is_long = calm >= WINDOWS_MIN && late.len() >= WINDOWS_MIN;
-    (is_long && grows && is_behind && !is_chance).then(|| FellBehind {
-        after_s,
-        calm_s: medians[..calm].iter().copied().fold(0.0, f64::max),
-    })
+    let is_credit = is_long && grows && is_behind && is_calm && !is_chance;
+    is_credit.then_some(FellBehind { after_s, calm_s })
 }
 
 #[cfg(test)]
@@ -192,6 +198,8 @@ mod tests {
         assert!(!found(&[point(2000.0, 10, 1), point(1000.0, 1000, 20)]));
         // The backlog of the warm-up is served first.
         assert!(!found(&[served.clone(), point(2000.0, 800, 20)]));
+        // Less is done because less is offered, by chance less than on average.
+        assert!(!found(&[served.clone(), point(500.0, 450, 20)]));
         assert!(!found(&[served]));
     }
 
@@ -207,6 +215,11 @@ mod tests {
         assert!(!is_found(&slowly));
         // An overload grows from the first operation on.
         assert!(!is_found(&growing(1).collect::<Vec<_>>()));
+        // However long the warm-up was.
+        let late = (0..40)
+            .map(|at| 0.12 + 0.02 * f64::from(at))
+            .collect::<Vec<_>>();
+        assert!(!is_found(&late));
         // A stall is over once.
         let mut over: Vec<f64> = growing(1).collect();
         over.extend(&calm);
