@@ -1,9 +1,9 @@
 //! Burst credit that runs out: a fast beginning that does not come again.
 //!
 //! Input: the records of a run. Output: a warning, and what is left without credit. Each kind of load shows
-//! it in its own way: a closed loop by a step of its throughput ([`steps`]), a series of rounds or of visits
-//! by rates that stay on a lower level ([`series`]), an offered rate by response times that grow from some
-//! moment on ([`fell_behind`]).
+//! it in its own way: a closed loop by a step of its throughput (`steps`), a series of rounds or of visits
+//! by rates that stay on a lower level (`series`), an offered rate by response times that grow from some
+//! moment on (`fell_behind`).
 
 mod fell_behind;
 mod series;
