@@ -121,13 +121,7 @@ impl Evidence {
             is_enough: record.visits.len() >= VISITS_LEAST,
             level,
         };
-        let alone = std::slice::from_ref(record);
-        let visits = if record.visits.is_empty() {
-            alone
-        } else {
-            &record.visits
-        };
-        for visit in visits {
+        for visit in record.pieces() {
             let own = visit.streams.iter().find(|own| own.name == stream.name);
             let windows = own.map_or_else(Vec::new, |own| whole_windows(own, visit));
             let together: Window = windows.iter().sum();

@@ -119,11 +119,7 @@ pub(super) fn kernel_mean(record: &PointRecord, classes: &[OwnIos]) -> Option<Ke
     if record.streams.iter().any(|stream| stream.sql.is_some()) {
         return None;
     }
-    let pieces = if record.visits.is_empty() {
-        std::slice::from_ref(record)
-    } else {
-        &record.visits
-    };
+    let pieces = record.pieces();
     let kinds = Kinds {
         reads: classes.iter().any(|class| class.reads > 0),
         writes: classes.iter().any(|class| class.writes > 0),

@@ -203,15 +203,6 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     })
 }
 
-/// The visits to the point, which is its only one unless records were joined.
-fn visits(record: &PointRecord) -> &[PointRecord] {
-    if record.visits.is_empty() {
-        std::slice::from_ref(record)
-    } else {
-        &record.visits
-    }
-}
-
 /// The first and the last sample of a visit.
 #[derive(Debug, Clone, Copy)]
 struct VisitEnds<'a> {
@@ -231,7 +222,7 @@ impl<'a> VisitEnds<'a> {
 /// The ends of each visit, because what the server did between two visits is not of this point;
 /// `None` if the server was not asked in one of them.
 fn ends(record: &PointRecord) -> Option<Vec<VisitEnds<'_>>> {
-    visits(record).iter().map(VisitEnds::of).collect()
+    record.pieces().iter().map(VisitEnds::of).collect()
 }
 
 /// The increase of a counter during the visits.
@@ -317,7 +308,8 @@ fn server(
 /// The disks' figures between the first sample of each visit and the last one before the sessions
 /// ended.
 fn disk(record: &PointRecord) -> Option<DiskFigures> {
-    let spans: Vec<[&Sample; 2]> = visits(record)
+    let spans: Vec<[&Sample; 2]> = record
+        .pieces()
         .iter()
         .map(|visit| {
             let (_, before_the_end) = visit.samples.split_last()?;
@@ -429,7 +421,7 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     let block = u64::from(stream.length);
     let count = |of: fn(&ServerSample) -> Option<u64>| counted(&ends, of);
     // What the client asked for, in all visits.
-    let streams = visits(record).iter().flat_map(|visit| &visit.streams);
+    let streams = record.pieces().iter().flat_map(|visit| &visit.streams);
     let slices = streams
         .filter(|one| one.sql.is_some())
         .flat_map(|one| &one.coverage.slices);

@@ -325,6 +325,14 @@ pub enum End {
 }
 
 impl PointRecord {
+    /// The visits that were joined to this record; itself, if none were.
+    pub fn pieces(&self) -> &[Self] {
+        match &self.visits[..] {
+            [] => std::slice::from_ref(self),
+            visits => visits,
+        }
+    }
+
     /// The record of the class `name`.
     pub fn stream(&self, name: &str) -> Option<&StreamRecord> {
         self.streams.iter().find(|stream| stream.name == name)

@@ -182,7 +182,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// At least so many per second; `None` if the run's interval is not known.
+    /// A lower limit of the rate; `None` if the run's interval is not known.
     fn at_least(&self, by: f64) -> Option<Expectation> {
         let low = self.class.rate().interval?.low * (1.0 - by);
         let limit = match self.of {
@@ -193,7 +193,7 @@ impl<'a> Measured<'a> {
         (limit > 0.0).then(|| self.expect(Measure::Rate(limit)))
     }
 
-    /// At most so long; `None` if the run's interval has no upper end.
+    /// An upper limit of the response time; `None` if the run's interval has no upper end.
     fn within(&self, which: LatencyFigure, by: f64) -> Option<Expectation> {
         let high_us = self.class.time(which)?.interval?.high? * (1.0 + by);
         // Three digits.

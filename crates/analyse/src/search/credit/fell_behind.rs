@@ -43,13 +43,7 @@ struct FellBehind {
 /// Warns of the first load that was served in time for a while, and from then on fell further and further
 /// behind; or of one that certainly did less than a lower rate had before it.
 pub fn fell_behind(records: &[PointRecord]) -> Option<Finding> {
-    let mut visits: Vec<&PointRecord> = records
-        .iter()
-        .flat_map(|record| match &record.visits[..] {
-            [] => std::slice::from_ref(record),
-            visits => visits,
-        })
-        .collect();
+    let mut visits: Vec<&PointRecord> = records.iter().flat_map(PointRecord::pieces).collect();
     visits.sort_by_key(|visit| visit.began);
     let why = "burst credit ran out, or other load began";
     let slowly = visits.iter().find_map(|visit| {

@@ -29,10 +29,7 @@ pub(super) fn credit_of_loads(records: &[PointRecord]) -> Option<Finding> {
     let mut visits: Vec<&PointRecord> = records
         .iter()
         .filter(|record| record.coordinates.step() == Step::Depth)
-        .flat_map(|record| match &record.visits[..] {
-            [] => std::slice::from_ref(record),
-            visits => visits,
-        })
+        .flat_map(PointRecord::pieces)
         .collect();
     if visits.iter().any(|visit| visit.began == Nanos(0)) {
         return None;

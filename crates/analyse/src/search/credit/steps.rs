@@ -17,18 +17,13 @@ pub(super) const LASTS: f64 = 1.15;
 /// Deviations that make a fall of throughput more than chance, which a run has many occasions for.
 pub(super) const STEP_DEVIATIONS: f64 = 4.0;
 
-/// A warning about random reads within a part of the volume, if they were fast only because of credit.
-pub(super) fn within_credit(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
-    credit_within(records, points).map(|credit| credit.warning())
-}
-
 /// Bytes of the part of the volume whose reads were fast only because of credit, if one was.
 pub(crate) fn bytes_on_credit(records: &[PointRecord], points: &[PointSummary]) -> Option<u64> {
     credit_within(records, points).map(|credit| credit.bytes)
 }
 
 /// Random reads within a part of the volume that were fast only because of burst credit.
-struct Credit {
+pub(super) struct Credit {
     /// Bytes of that part of the volume.
     bytes: u64,
     /// Operations per second in the first fifth of the windows.
@@ -38,7 +33,7 @@ struct Credit {
 }
 
 impl Credit {
-    fn warning(&self) -> Finding {
+    pub(super) fn warning(&self) -> Finding {
         Finding::warning(
             FindingName::BurstCredit,
             format!(
@@ -56,7 +51,7 @@ impl Credit {
 
 /// Reads within a part of the volume that began fast and slowed down to the rate of the whole
 /// volume: a cache would have stayed fast, burst credit does not.
-fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
+pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
     const AS_THE_WHOLE: f64 = 1.15;
     const WINDOWS_MIN: usize = 5;
     let alone = points
