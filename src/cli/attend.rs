@@ -109,7 +109,7 @@ impl Attendant {
         loop {
             let is_busy = self.signalled.is_none() && self.ending.is_none();
             let interval = if is_busy { SELDOM } else { LOOK };
-            let (has_status, has_signal) = self.wait(interval);
+            let has_signal = self.wait(interval);
             self.suspend();
             if let Ok(Some(status)) = self.child.ended() {
                 return exit_status(status.exit_status(), status.terminating_signal());
@@ -117,16 +117,11 @@ impl Attendant {
             let now = clock::monotonic();
             let step = now.since(self.looked).min(Nanos(2 * interval.0));
             self.looked = now;
-            if has_status && self.ending.is_none() {
-                let mut status = [ENDED];
-                // Without a status it ends without one.
-                if let Ok(pipe) = self.child.status.try_clone()
-                    && File::from(pipe)
-                        .read(&mut status)
-                        .is_ok_and(|bytes| bytes > 0)
-                {
-                    self.ending = Some((Nanos(0), status[0]));
-                }
+            // Before what it told, which it does before it ends: read in the other order, a process that
+            // ends in between has told nothing.
+            let state = self.child.state();
+            if self.ending.is_none() {
+                self.ending = self.child.told().map(|status| (Nanos(0), status));
             }
             if has_signal && self.is_second_signal() {
                 self.child.kill();
@@ -138,7 +133,7 @@ impl Attendant {
             if let Some((time, _)) = &mut self.ending {
                 *time = time.plus(step);
             }
-            match self.child.state() {
+            match state {
                 Some('D') => self.note_wait(step),
                 // It was killed, and a thread of it is still in the kernel.
                 Some('Z') if self.ending.is_none() => self.ending = Some((Nanos(0), ENDED)),
@@ -179,9 +174,9 @@ impl Attendant {
         }
     }
 
-    /// Waits for something to happen. Returns whether the other process told its exit status, and
-    /// whether a signal came.
-    fn wait(&self, interval: Nanos) -> (bool, bool) {
+    /// Waits for something to happen, such as an exit status that is told. Returns whether a signal
+    /// came.
+    fn wait(&self, interval: Nanos) -> bool {
         let time = Timespec {
             tv_sec: i64::try_from(interval.0 / 1_000_000_000).unwrap_or(1),
             tv_nsec: i64::try_from(interval.0 % 1_000_000_000).unwrap_or(0),
@@ -203,11 +198,7 @@ impl Attendant {
                 .map(|signals| PollFd::new(signals, PollFlags::IN)),
         );
         let _ = poll(&mut waited, Some(&time));
-        let is_ready = |fd: &PollFd| !fd.revents().is_empty();
-        (
-            waited[..own].iter().any(is_ready),
-            waited[own..after].iter().any(is_ready),
-        )
+        waited[own..after].iter().any(|fd| !fd.revents().is_empty())
     }
 
     /// Suspends both processes, if that was asked for, until this one goes on.

@@ -4,9 +4,10 @@
 //! the process whose thread it is stays until it is: whoever waits for the process, such as a shell,
 //! waits too. So the process that was started does not touch the storage, and another one does.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getppid, waitpid};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
 /// The functions of the kernel in which a request waits for a filesystem in another process.
@@ -106,6 +107,16 @@ impl Child {
         Ok(waited.map(|(_, status)| status))
     }
 
+    /// The exit status that it told and that was not read yet; `None` if there is none. Does not wait.
+    pub fn told(&self) -> Option<u8> {
+        let mut waited = [PollFd::new(&self.status, PollFlags::IN)];
+        let ready = poll(&mut waited, Some(&Timespec::default())).ok()?;
+        let mut status = [0];
+        let mut pipe = File::from(self.status.try_clone().ok().filter(|_| ready > 0)?);
+        pipe.read_exact(&mut status).ok()?;
+        Some(status[0])
+    }
+
     /// The state of its first thread, as the kernel names it: `D` waits for a device, `T` is suspended,
     /// `Z` has ended. A wait for a filesystem in another process (FUSE) is one for a device too, though
     /// a signal may interrupt it.
@@ -157,5 +168,26 @@ impl Child {
     /// Asks it to stop.
     pub fn stop(&self) {
         let _ = rustix::process::kill_process(self.pid, Signal::TERM);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn an_exit_status_is_told_once_and_never_waited_for() {
+        let (status, mut sender) = io::pipe().unwrap();
+        let child = Child {
+            pid: rustix::process::getpid(),
+            status: status.into(),
+            held: None,
+        };
+        assert_eq!(child.told(), None);
+        sender.write_all(&[3]).unwrap();
+        assert_eq!((child.told(), child.told()), (Some(3), None));
+        drop(sender);
+        assert_eq!(child.told(), None);
     }
 }
