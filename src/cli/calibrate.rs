@@ -1,6 +1,5 @@
 //! `rigel calibrate`: the storage's limits and latencies, each with its interval, in one command.
 
-use super::exit_status::exit_status;
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
@@ -14,7 +13,7 @@ use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
 use rigel_device::engine::log::LogFile;
-use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Provisioned, Ratio, SyncMethod, failed, usage};
+use rigel_model::{Bound, Bytes, Error, KIB, Nanos, Provisioned, Ratio, SyncMethod, usage};
 use rigel_verbs::calibrate::{CalibrateRequest, OwnLogs};
 use std::path::Path;
 
@@ -26,7 +25,6 @@ use std::path::Path;
     after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met \
                   --max-latency, 4 undecided."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
@@ -70,15 +68,12 @@ pub(super) struct CalibrateArgs {
     )]
     like: Option<Database>,
     /// Also measure random writes and log writes; needs --destroy unless Rigel made the target
-    #[arg(long, conflicts_with_all = ["read_only", "resume"])]
+    #[arg(long, conflicts_with = "resume")]
     write: bool,
     /// With --write: write the whole target twice before writes are measured, once sequentially and
     /// once in random order, so that flash is not measured fresh
     #[arg(long, conflicts_with = "resume")]
     precondition: bool,
-    /// Accepted, has no effect: reading only is the default
-    #[arg(long)]
-    read_only: bool,
     /// Second depth that the search tries, after depth 1: the number of disks, if known
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     #[arg(conflicts_with = "resume")]
@@ -138,25 +133,14 @@ pub(super) fn run(args: &CalibrateArgs, membership: &Membership) -> Result<u8, E
     };
     let path = job.results.path();
     let measured = page::with_earlier(Evaluated::of(run)?, path);
-    let Some(calibration) = measured.results.downcast_ref::<Calibration>() else {
-        return Err(failed!(
-            "the journal is no longer that of a calibration",
-            "rigel report shows what it is"
-        ));
-    };
+    let calibration = measured.results_of::<Calibration>("a calibration")?;
     if args.like_oracle && !args.measuring.outcome.json {
         result(&oracle_row(&measured.run, calibration));
         page::place(&measured.document(), path);
     } else {
         page::show(&measured, path, args.measuring.outcome.json);
     }
-    let request = measured.verb.downcast_ref::<CalibrateRequest>();
-    let status = if request.is_some_and(|request| request.bound_given) {
-        exit_status(calibration.bound_verdict())
-    } else {
-        0
-    };
-    measuring::conclude(job, &measured, stopped, status)
+    measuring::conclude(job, &measured, stopped)
 }
 
 impl CalibrateArgs {

@@ -83,6 +83,9 @@ pub struct HotSpotSetting {
     pub every: u32,
 }
 
+/// Connections that load a table, where nothing is given.
+pub(super) const LOAD_DEGREE: u32 = 2;
+
 /// Settings in a file. `None` if a setting is absent, or turns off something that is off by
 /// default.
 #[derive(Debug, Clone, Default, PartialEq)]

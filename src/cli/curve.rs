@@ -2,7 +2,6 @@
 
 use super::calibrate::{refuse_imprecise, size_of_io, times_of_point};
 use super::database;
-use super::exit_status::exit_status;
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
@@ -86,12 +85,7 @@ pub(super) struct CurveArgs {
     size: Option<Bytes>,
     /// Add random I/O to every point: large:2 keeps 2 reads of 1MiB outstanding, large:2@512k 2 of
     /// 512KiB; read:5000/s,write:500/s@16k are due at random times
-    #[arg(
-        long,
-        value_name = "KIND:LOAD[@SIZE]",
-        alias = "beside",
-        conflicts_with = "resume"
-    )]
+    #[arg(long, value_name = "KIND:LOAD[@SIZE]", conflicts_with = "resume")]
     background: Option<String>,
     /// Order of the blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
     #[arg(
@@ -188,8 +182,7 @@ pub(super) fn run(args: &CurveArgs, membership: &Membership) -> Result<u8, Error
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.measuring.outcome.json);
-    let status = measured.results.bound_verdict().map_or(0, exit_status);
-    measuring::conclude(job, &measured, stopped, status)
+    measuring::conclude(job, &measured, stopped)
 }
 
 impl CurveArgs {
@@ -313,7 +306,7 @@ impl CurveArgs {
                 Some(Spacing::Uniform) => Arrivals::Uniform,
                 _ => Arrivals::Poisson,
             },
-            in_flight_max: self.in_flight.unwrap_or(256),
+            in_flight_max: self.in_flight.unwrap_or(ranges::IN_FLIGHT),
             length: size,
             mix: match (&self.mix, self.log.first()) {
                 (Some(mix), _) => ranges::mix(mix)?,

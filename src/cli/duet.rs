@@ -1,7 +1,6 @@
 //! `rigel duet`: which of two or more is faster, measured in turn within one run.
 
 use super::curve::length;
-use super::exit_status::exit_status;
 use super::expected::AnswerArgs;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::membership::Membership;
@@ -22,9 +21,6 @@ const EACH_MIN: Nanos = Nanos::from_secs(15);
 
 /// Outstanding I/Os, where nothing is given.
 const DEPTH: u32 = 32;
-
-/// As many at most, of those that are offered.
-const IN_FLIGHT: u32 = 256;
 
 /// Most outstanding I/Os.
 const DEPTH_MAX: u32 = 1024;
@@ -133,8 +129,7 @@ pub(super) fn run(args: &DuetArgs, membership: &Membership) -> Result<u8, Error>
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.measuring.outcome.json);
     args.answers.tell(&measured)?;
-    let status = measured.results.outcome().map_or(0, exit_status);
-    measuring::conclude(job, &measured, stopped, status)
+    measuring::conclude(job, &measured, stopped)
 }
 
 impl DuetArgs {
@@ -307,7 +302,7 @@ impl DuetArgs {
             length: length("--size", self.size, log)?,
             depth: self.depth.unwrap_or(match (log, &self.rate) {
                 (Some(_), _) => 1,
-                (None, Some(_)) => IN_FLIGHT,
+                (None, Some(_)) => ranges::IN_FLIGHT,
                 (None, None) => DEPTH,
             }),
             log,

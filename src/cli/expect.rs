@@ -1,7 +1,6 @@
 //! `rigel expect`: whether storage keeps what is expected of it, with an exit status for each answer.
 
 use super::calibrate::size_of_io;
-use super::exit_status::exit_status;
 use super::expected::{AnswerArgs, ExpectationsAsked, check_list, neither, resumed};
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
@@ -127,8 +126,7 @@ pub(super) fn run(args: &ExpectArgs, membership: &Membership) -> Result<u8, Erro
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), measuring.outcome.json);
     args.answers.tell(&measured)?;
-    let status = measured.results.outcome().map_or(0, exit_status);
-    measuring::conclude(job, &measured, stopped, status)
+    measuring::conclude(job, &measured, stopped)
 }
 
 /// Shows the known profiles.

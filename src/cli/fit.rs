@@ -523,12 +523,7 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
     }
     let text = measured.json();
     let target = measured.run.header.facts.name.clone();
-    let Some(found) = measured.results.downcast_ref::<FitResult>() else {
-        return Err(failed!(
-            "the journal is no longer that of a fit",
-            "rigel report shows what it is"
-        ));
-    };
+    let found = measured.results_of::<FitResult>("a fit")?;
     let fitted = Fitted {
         target,
         run: place,
@@ -536,7 +531,7 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
         found: found.clone(),
         trust: measured.trust(),
     };
-    measuring::conclude(job, &measured, stopped, exit_status(fitted.found.verdict))?;
+    measuring::conclude(job, &measured, stopped)?;
     Ok(Some(fitted))
 }
 

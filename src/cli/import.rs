@@ -13,7 +13,7 @@ use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
-use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts, usage};
+use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts, file_name, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::Verb as _;
 use rigel_verbs::import::ImportRequest;
@@ -224,7 +224,7 @@ fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Erro
 /// The names of the files, or of the first of many, without their directories.
 fn title(names: &[String]) -> String {
     const NAMED_MAX: usize = 4;
-    let short = |name: &String| name.rsplit('/').next().unwrap_or(name).to_string();
+    let short = |name: &String| file_name(name).to_string();
     match names {
         [first, others @ ..] if names.len() > NAMED_MAX => {
             format!("{} and {} other files", short(first), others.len())

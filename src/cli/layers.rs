@@ -124,7 +124,7 @@ pub(super) fn run(args: &LayersArgs, membership: &Membership) -> Result<u8, Erro
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.outcome.json);
-    measuring::conclude(job, &measured, stopped, 0)
+    measuring::conclude(job, &measured, stopped)
 }
 
 impl LayersArgs {

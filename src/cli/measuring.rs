@@ -10,7 +10,7 @@ mod resumed;
 pub(super) mod rounds;
 
 use super::database;
-use super::exit_status::{exit_status, worse};
+use super::exit_status::exit_status;
 use super::membership::Membership;
 use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
@@ -675,16 +675,9 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
 }
 
 /// Ends a run whose report was shown: removes its private servers, and refuses a run that is not
-/// whole. Returns the exit status: of a run that is, `status`, or that of what was expected of it if that
-/// is worse.
-pub(super) fn conclude(
-    mut job: Job,
-    measured: &Evaluated,
-    stopped: bool,
-    status: u8,
-) -> Result<u8, Error> {
-    let expected = measured.expected.as_ref();
-    let status = expected.map_or(status, |found| worse(status, exit_status(found.outcome)));
+/// whole. Returns the exit status: that of the run's outcome.
+pub(super) fn conclude(mut job: Job, measured: &Evaluated, stopped: bool) -> Result<u8, Error> {
+    let status = measured.outcome().map_or(0, exit_status);
     let mut private = std::mem::take(&mut job.private).into_iter();
     let ended = private
         .try_for_each(|private| private.server.stop())

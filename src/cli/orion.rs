@@ -11,7 +11,7 @@ use rigel_device::clock;
 use rigel_model::files;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
-use rigel_model::{Coordinates, Error, OrionFiles, failed, shell_path, usage};
+use rigel_model::{Coordinates, Error, OrionFiles, Target, failed, shell_path, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::orion::OrionRequest;
 use rigel_verbs::orion::files::{self as files_of_orion, Names};
@@ -120,7 +120,10 @@ impl Announce for Announcer<'_> {
                 result(&files_of_orion::banner(&self.request, &names));
             }
             if !self.args.outcome.no_progress {
-                remark(&files_of_orion::estimate_line(&self.request, self.cells));
+                // The time of a model is not that of the clock.
+                let is_real = !matches!(job.target, Target::Sim(_));
+                let line = files_of_orion::estimate_line(&self.request, self.cells, is_real);
+                remark(&line);
             }
         });
     }

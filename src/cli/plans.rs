@@ -4,6 +4,7 @@
 //! of rows, the planner's costs where they cross, and what follows for `random_page_cost`. The
 //! server is removed before this returns.
 
+use super::conf::LOAD_DEGREE;
 use super::output::remark;
 use super::private_server::{self, Private};
 use super::progress::ProgressMode;
@@ -26,9 +27,6 @@ const ROWS: [f64; 5] = [0.4, 0.65, 1.0, 1.5, 2.4];
 
 /// Share of the table's rows that the first look reads by the index.
 const FIRST_LOOK: f64 = 0.01;
-
-/// Connections that load the table.
-const LOAD_DEGREE: u32 = 2;
 
 /// The server's block: `BLCKSZ` of nearly every build.
 const BLOCK: u32 = 8192;

@@ -1,5 +1,6 @@
 //! A private server: its options, and how it is made, loaded and limited.
 
+use super::conf::LOAD_DEGREE;
 use super::output::remark;
 use super::progress::{Progress, ProgressMode};
 use clap::{Args, ValueEnum};
@@ -301,7 +302,7 @@ impl ServerArgs {
             buffer_cache: self.buffer_cache,
             settings: self.settings()?,
             sessions,
-            load_degree: load_degree.unwrap_or(2),
+            load_degree: load_degree.unwrap_or(LOAD_DEGREE),
             device: None,
         })
     }

@@ -11,6 +11,9 @@ use rigel_model::{
 use rigel_verbs::curve::Loads;
 use rigel_verbs::curve::{Background, BackgroundKind};
 
+/// Most outstanding I/Os of an open loop, where nothing is given.
+pub(super) const IN_FLIGHT: u32 = 256;
+
 /// Maximum number of points of a curve.
 const POINTS_MAX: f64 = 200.0;
 
@@ -331,8 +334,6 @@ pub fn background(text: &str) -> Result<Vec<Background>, Error> {
 }
 
 fn stream_beside(text: &str, one: &str) -> Result<Background, Error> {
-    /// Most outstanding I/Os of an open loop, as --in-flight's usual value.
-    const IN_FLIGHT: u32 = 256;
     const USAGE: &str = "write it as large:2 for 2 outstanding reads of 1MiB, as large:2@512k, or as \
                          read:5000/s,write:500/s@16k for I/Os per second";
     let wrong = |why: &str| usage!("--background {text}: {why}", USAGE);

@@ -6,6 +6,7 @@
 use super::membership::Membership;
 use super::output;
 use clap::Args;
+use rigel_analyse::quantity::counted;
 use rigel_device::bounded;
 use rigel_device::engine::inherited;
 use rigel_device::observe;
@@ -133,8 +134,8 @@ impl JoinArgs {
         }
         membership.join(ranks);
         output::remark(&format!(
-            "{size} ranks on {hosts} {}\n",
-            if hosts == 1 { "host" } else { "hosts" }
+            "{size} ranks on {}\n",
+            counted(hosts as u64, "host")
         ));
         Ok(())
     }

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 printed, 1 the journal cannot be read or the file not written, 2 \
-                  wrong usage, or a report that this run does not have. A run of several ranks: as \
-                  the run ended, by its journal. One of expect: 3, 4 or 5 as the run."
+                  wrong usage, or a report that this run does not have; 3, 4 or 5 as the run. A run \
+                  of several ranks: as it ended, by its journal."
 )]
 pub(super) struct ReportArgs {
     /// Directory of the run, or its journal

@@ -1,6 +1,7 @@
 //! `rigel soak`: the same round for hours to weeks, and how predictable the storage was.
 
 use super::calibrate::size_of_io;
+use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs, resume_command, rounds};
 use super::membership::Membership;
 use super::metrics::Metrics;
@@ -11,8 +12,9 @@ use super::{database, page, ranges};
 use clap::Args;
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
+use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
-use rigel_analyse::{ObjectiveResult, Predictability, RoundCounts, SoakResult};
+use rigel_analyse::{BoundVerdict, Predictability, RoundCounts, SoakResult};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::{
@@ -184,12 +186,7 @@ pub(super) fn run(args: &SoakArgs, membership: &Membership) -> Result<u8, Error>
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let measured = Evaluated::read(directory)?;
     page::show(&measured, directory, json);
-    let Some(result) = measured.results.downcast_ref::<SoakResult>() else {
-        return Err(failed!(
-            "the journal is no longer that of a soak",
-            "rigel report shows what it is"
-        ));
-    };
+    let result = measured.results_of::<SoakResult>("a soak")?;
     if stopped == Some(true) {
         return Err(failed!(
             "the soak ended before it was complete",
@@ -197,24 +194,16 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
             command = resume_command(&*measured.verb, &measured.run.header, directory)
         ));
     }
-    let missed = result
-        .found
-        .objectives
-        .iter()
-        .any(|objective| objective.met == Some(false));
-    if missed {
-        return Ok(3);
-    }
-    let is_hidden = |objective: &ObjectiveResult| objective.met.is_none() && objective.hidden > 0;
-    if stopped.is_some() && result.found.objectives.iter().any(is_hidden) {
-        refuse_incomplete(&result.found)?;
-        return Ok(4);
+    let outcome = measured.outcome().unwrap_or(BoundVerdict::Kept);
+    if outcome == BoundVerdict::Broken {
+        return Ok(exit_status(outcome));
     }
     // If this call measured nothing, exit with 0, so that a service manager stops restarting us.
-    if stopped.is_some() {
-        refuse_incomplete(&result.found)?;
+    if stopped.is_none() {
+        return Ok(0);
     }
-    Ok(0)
+    refuse_incomplete(&result.found)?;
+    Ok(exit_status(outcome))
 }
 
 /// Refuses a soak with missing or broken rounds or failed operations.
@@ -231,12 +220,8 @@ fn refuse_incomplete(result: &Predictability) -> Result<(), Error> {
         ((missing + ahead) as u64, "round", "did not take place"),
         (failed_operations, "operation", "failed"),
     ];
-    let words = |(count, thing, what): &(u64, &str, &str)| {
-        format!(
-            "{count} {thing}{} {what}",
-            if *count == 1 { "" } else { "s" }
-        )
-    };
+    let words =
+        |(count, thing, what): &(u64, &str, &str)| format!("{} {what}", counted(*count, thing));
     let troubles: Vec<String> = counts
         .iter()
         .filter(|(count, ..)| *count > 0)
@@ -300,9 +285,11 @@ impl SoakArgs {
         refuse_timetable(every, lasting, timetable.limit)?;
         // Each of several sessions can have several operations in flight.
         let pipeline = sql.map_or(1, |work| work.pipeline);
-        let in_flight = load
-            .in_flight
-            .unwrap_or(if sql.is_some() { depth } else { 256 });
+        let in_flight = load.in_flight.unwrap_or(if sql.is_some() {
+            depth
+        } else {
+            ranges::IN_FLIGHT
+        });
         let in_flight_max = in_flight.saturating_mul(pipeline);
         let load_of_round = match &load.rate {
             Some(rate) => Load::Open {

@@ -1,8 +1,7 @@
 //! `rigel sql`: physical I/O through a real database's own SQL, by the SLOB method.
 
-use super::conf::Settings;
+use super::conf::{LOAD_DEGREE, Settings};
 use super::database::{self, PasswordArgs};
-use super::exit_status::exit_status;
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
@@ -218,7 +217,7 @@ fn load(args: &SqlLoadArgs, membership: &Membership) -> Result<u8, Error> {
     let access = database::access(&args.urls, &args.password, membership)?;
     let request = LoadRequest {
         tables: sql_args::tables(&settings, access.dbms())?,
-        degree: settings.load_degree.unwrap_or(2),
+        degree: settings.load_degree.unwrap_or(LOAD_DEGREE),
         tablespace: args.tablespace.clone(),
     };
     let stop = super::stop::stop_flag()?;
@@ -384,8 +383,7 @@ fn report_on(
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.outcome.json);
-    let status = measured.results.bound_verdict().map_or(0, exit_status);
-    measuring::conclude(job, &measured, stopped, status)
+    measuring::conclude(job, &measured, stopped)
 }
 
 impl ShapeArgs {

@@ -1,6 +1,6 @@
 //! `rigel sql script`: files for a database that Rigel does not reach itself.
 
-use super::conf::Settings;
+use super::conf::{LOAD_DEGREE, Settings};
 use super::output::result;
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use crate::script::{ScriptFile, calibrate_io, oracle};
@@ -157,7 +157,7 @@ impl OracleArgs {
         Ok(oracle::OracleScriptRequest {
             work: sql_args::work(&settings, tables)?,
             sessions: sql_args::sessions(&settings, tables),
-            load_degree: settings.load_degree.unwrap_or(2),
+            load_degree: settings.load_degree.unwrap_or(LOAD_DEGREE),
             run_time: work_loop.is_none().then_some(run_time),
             work_loop,
             warm_up: self.warm_up,

@@ -3,6 +3,7 @@
 //! same seed.
 
 use crate::common::{Place, rigel};
+use rigel_analyse::BoundVerdict;
 use rigel_model::record::journal::Run;
 use rigel_report::document::{Block, ChangeRow, Chart, Document, Lines, Plot};
 use serde_json::Value;
@@ -79,7 +80,7 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
             Block::Causes(causes) => Some(causes.iter().flat_map(|found| &found.findings)),
             _ => None,
         });
-    let text = String::from_utf8(done(place, &format!("report {run} --verbose")).stdout).unwrap();
+    let text = reported(place, run);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = words(&text);
     let mut told: BTreeMap<String, usize> = BTreeMap::new();
@@ -108,6 +109,21 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
         !sentence.is_empty() && text.contains(&words(sentence)),
         "{run}: the text has no '{sentence}':\n{text}"
     );
+}
+
+/// The whole report of a run, which ends with the status of its outcome.
+fn reported(place: &Place, run: &str) -> String {
+    let report = format!("report {run} --verbose");
+    let output = rigel(place, &report).output().unwrap();
+    let measured = crate::common::evaluated(&Run::read(&place.0.join(run)).unwrap());
+    let status = match measured.outcome() {
+        None | Some(BoundVerdict::Kept) => 0,
+        Some(BoundVerdict::Broken) => 3,
+        Some(BoundVerdict::Undecided) => 4,
+        Some(BoundVerdict::NotMeasured) => 5,
+    };
+    assert_eq!(output.status.code(), Some(status), "{report}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn of(run: &Run) -> Document {
@@ -261,6 +277,7 @@ fn the_figures_of_a_fits_page_are_those_of_its_json_report() {
         )
         .output()
         .unwrap();
+        assert_eq!(told.status.code(), Some(if run == "never" { 3 } else { 0 }));
         let page = checked(&place, run, &json(&told));
         assert!(
             page.contains("fit-chart") && page.contains("streams"),

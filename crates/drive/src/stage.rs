@@ -135,7 +135,7 @@ impl Stage {
     /// Records that operations completed at this time.
     #[inline]
     pub(super) fn ended(&self, at: Nanos) {
-        if matches!(self.until, Until::Ops(_) | Until::Work { .. }) {
+        if self.until.is_work() {
             self.last.fetch_max(at.0, Relaxed);
         }
     }
@@ -187,7 +187,7 @@ impl Stage {
 
     /// True if fixed work was completed.
     pub(super) fn work_is_done(&self) -> bool {
-        let is_work = matches!(self.until, Until::Ops(_) | Until::Work { .. });
+        let is_work = self.until.is_work();
         is_work && !self.was_stopped() && !self.cut.load(Relaxed)
     }
 

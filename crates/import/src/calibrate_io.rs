@@ -1,6 +1,7 @@
 //! What Oracle's own calibration claims: the spool of `rigel sql script oracle-calibrate`, or a row of
 //! `DBA_RSRC_IO_CALIBRATE` as SQL*Plus prints it.
 
+use super::limits::LINES_BEFORE;
 use super::listing;
 use super::source::Source;
 use rigel_model::record::Imported;
@@ -9,9 +10,6 @@ use rigel_model::{Error, failed, usage};
 
 /// First fields of every line of interest.
 const MARK: &str = "RIGEL|calibrate_io|";
-
-/// How much of a file decides what it is.
-const LINES_BEFORE: usize = 200;
 
 /// True if the text is one of the two.
 pub(super) fn is_like(text: &str) -> bool {

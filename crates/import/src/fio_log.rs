@@ -8,10 +8,10 @@
 //! Series have steps of at least a second, because logs of several processes have no common times.
 
 use super::limits::LOG_LINES_MAX;
-use super::source::{Source, damaged, file_name, refuse_empty, shortened};
+use super::source::{Source, damaged, refuse_empty, shortened};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
-use rigel_model::{Error, Moment, failed, usage};
+use rigel_model::{Error, Moment, failed, file_name, usage};
 use std::collections::BTreeMap;
 
 const HINT: &str = "give fio's logs as it wrote them, such as NAME_iops.1.log and NAME_clat.1.log";

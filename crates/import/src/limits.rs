@@ -13,6 +13,9 @@ use std::io::{self, Write};
 /// was compressed or not. An AWR report of a large system has 5 MiB.
 pub(super) const REPORT_MAX: Bytes = Bytes(32 * MIB);
 
+/// Lines at the beginning of a file that decide what it is: a client may say something before.
+pub(super) const LINES_BEFORE: usize = 200;
+
 /// Maximum length of a line of a report. `SQL*Plus` writes at most 32,767 characters.
 const LINE_MAX: Bytes = Bytes(64 << 10);
 

@@ -7,10 +7,10 @@
 
 use super::orion_cells::{OrionCell, OrionTerms, flows};
 use super::orion_histogram::{self, HistogramRow};
-use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
+use super::source::{Source, damaged, number, refuse_empty, shortened};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Figures, LoadPoint, ReportedLatency, ReportedLoad};
-use rigel_model::{Coordinates, Error, failed};
+use rigel_model::{Coordinates, Error, failed, file_name};
 use std::collections::BTreeMap;
 
 /// Suffixes of the file names.

@@ -60,11 +60,6 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// The last part of a path: the name of a source in messages.
-pub(super) fn file_name(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
-}
-
 /// The first `bytes` of a text, or fewer where a character would be cut.
 pub(super) fn beginning(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len()))

@@ -4,6 +4,7 @@
 //! `after` or `session N`), what it is, and its values. Lines with errors of the database or its
 //! client are counted; all others are talk.
 
+use super::limits::LINES_BEFORE;
 use super::source::Source;
 use rigel_model::record::database::{
     DatabaseReport, IoStatRow, NamedFigure, Printed, ReportKind, StatisticRow, WaitBucket,
@@ -16,9 +17,6 @@ use rigel_model::{Error, Moment, failed, usage};
 
 /// First field of every line of interest.
 const MARK: &str = "RIGEL|";
-
-/// How much of a file decides what it is: a client may say something before.
-const LINES_BEFORE: usize = 200;
 
 /// Lines with errors that are kept.
 const ERRORS_MAX: usize = 5;

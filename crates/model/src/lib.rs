@@ -72,8 +72,8 @@ pub use sql::{
 pub use stalled::{STALLED, StallDetector, StallLook, StalledIo};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{
-    drives_a_terminal, escaped, escaped_json, in_line, letters_changed, listed, shell_path,
-    shell_word,
+    drives_a_terminal, escaped, escaped_json, file_name, in_line, letters_changed, listed,
+    shell_path, shell_word,
 };
 pub use trust_cause::{TrustCause, Weight};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio, per_second, plain, tidy, whole_per_second};

@@ -790,6 +790,11 @@ impl std::fmt::Display for Coordinates {
 const WINDOWS_MOST: u64 = 1 << 18;
 
 impl Until {
+    /// True if it ends with its work, and time only limits it.
+    pub fn is_work(self) -> bool {
+        matches!(self, Self::Ops(_) | Self::Work { .. })
+    }
+
     /// The width of the windows of a measurement that ends this way: `usual`, or a multiple of it
     /// if there would be too many windows.
     pub fn window(self, usual: Nanos) -> Nanos {
@@ -903,6 +908,11 @@ impl Load {
             Load::Closed { depth } => depth,
             Load::Open { in_flight_max, .. } => in_flight_max,
         }
+    }
+
+    /// True if operations are due at times of their own.
+    pub fn is_open(self) -> bool {
+        matches!(self, Load::Open { .. })
     }
 }
 

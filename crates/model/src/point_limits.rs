@@ -6,10 +6,8 @@
 //! refused here would be written outside of the target, or end the program.
 
 use super::{Bytes, Error, Load, Nanos, Point, Ratio, SqlWork, Stream, Until};
+use crate::record::bounds::WINDOWS_MAX;
 use crate::usage;
-
-/// Maximum number of windows that a point may be measured in.
-const WINDOWS_MAX: u64 = 10_000_000;
 
 /// What a point may ask for.
 #[derive(Debug, Clone, Default)]

@@ -47,6 +47,11 @@ pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
     }
 }
 
+/// The last part of a path, by which messages and tables name a file.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// A word of a command that is printed: as it is where a shell takes it so, else quoted. A word with
 /// line breaks or other control characters is spelled in one line (`$'a\nb'`, of bash, zsh and ksh).
 pub fn shell_word(word: &str) -> String {

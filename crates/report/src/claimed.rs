@@ -67,15 +67,14 @@ pub fn json(claim: &ClaimBeside) -> String {
 pub fn document(ours: &str, theirs: &str, found: &ClaimBeside) -> Document {
     let claim = &found.claim;
     let of = |at: Option<AtLoad>, figure: fn(&AtLoad) -> Estimate, show: fn(f64) -> String| {
-        at.map_or_else(|| "-".to_string(), |at| estimate(figure(&at), show))
+        parts::known(at, |at| estimate(figure(&at), show))
     };
     let row = |name: &str, claimed: String, mean: String, p99: String| {
         (name.to_string(), claimed, mean, p99)
     };
     let (mean, p99) = (found.by_mean, found.by_p99);
-    let outstanding = |at: Option<AtLoad>| {
-        at.map_or_else(|| "-".to_string(), |at| format!("{} outstanding", at.depth))
-    };
+    let outstanding =
+        |at: Option<AtLoad>| parts::known(at, |at| format!("{} outstanding", at.depth));
     let size = mean.or(p99).map_or_else(String::new, |at| {
         format!(" of {}", Bytes(at.io_bytes.into()))
     });

@@ -4,12 +4,9 @@
 //! that they cannot drift apart.
 
 use super::document::{Block, Column, Extent, Table, Unit};
-use super::parts::Amount;
+use super::parts::{Amount, NOT_KNOWN};
 use rigel_analyse::{Estimate, LatencyFigure, ShownIn};
 use std::fmt::Display;
-
-/// Text of a figure that is not known.
-pub const NOT_KNOWN: &str = "-";
 
 /// A figure of a cell, of which there may be none.
 pub trait TableFigure {

@@ -6,8 +6,8 @@
 use super::columns::TableOf;
 use super::distribution::Chosen;
 use super::document::{
-    Axis, Block, ChangeRow, Changes, Document, Headline, Lines, Merge, Plot, Section, Series,
-    Shape, Status, Table, Unit,
+    Axis, Block, ChangeRow, Changes, Document, HEADLINES_MAX, Headline, Lines, Merge, Plot,
+    Section, Series, Shape, Status, Table, Unit,
 };
 use super::parts::{self, Amount};
 use super::soak::thinned;
@@ -22,9 +22,6 @@ use rigel_model::record::journal::Run;
 use rigel_model::{Bound, Finding, FindingWithCause, Step};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
-
-/// Maximum number of figures in large type.
-const FIGURES_MAX: usize = 4;
 
 /// Maximum number of sides of which one figure is in large type.
 const SIDES_MAX: usize = 8;
@@ -55,14 +52,21 @@ pub fn json(comparison: &Comparison) -> String {
     let (conclusion, findings) = (comparison.conclusion(), comparison.findings());
     super::data::document(&ComparisonReport {
         conclusion,
-        trust: trust(&findings),
+        trust: trust(comparison, &findings),
         comparison,
         findings: findings.iter().map(FindingWithCause::from).collect(),
     })
 }
 
-fn trust(findings: &[Finding]) -> RunTrust {
-    RunTrust::of_each(findings.iter(), &[])
+fn trust(comparison: &Comparison, findings: &[Finding]) -> RunTrust {
+    let trust = RunTrust::of_each(findings.iter(), &[]);
+    let mut imported = comparison.imported.keys();
+    // A series has intervals whoever recorded it.
+    if imported.any(|side| !comparison.rounds.contains_key(side)) {
+        trust.unchecked()
+    } else {
+        trust
+    }
 }
 
 /// The report of these runs and their `comparison`; the first run is the baseline.
@@ -74,7 +78,7 @@ pub fn document(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Document 
         about: about(comparison),
         conclusion: comparison.conclusion(),
         headlines: figures(comparison),
-        trust: Some(trust(&comparison.findings())),
+        trust: Some(trust(comparison, &comparison.findings())),
         standing: Vec::new(),
         next: Vec::new(),
         sections: sections(runs, comparison),
@@ -130,7 +134,7 @@ fn figures(comparison: &Comparison) -> Vec<Headline> {
         known => word(known),
     };
     with.into_iter()
-        .take(FIGURES_MAX)
+        .take(HEADLINES_MAX)
         .map(|(index, row, change)| ratio(index, row, 0, (change, judged(row, change.judgement))))
         .collect()
 }
@@ -260,7 +264,7 @@ fn sections(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Vec<Section> 
         comparison.names[0]
     );
     let mut sections: Vec<Section> = changes(comparison).into_iter().collect();
-    sections.push(parts::findings(&trust(&comparison.findings())));
+    sections.push(parts::findings(&trust(comparison, &comparison.findings())));
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
     let colours = colours(runs, comparison);
     sections.extend(drawn(runs, &points, &colours));

@@ -7,12 +7,14 @@ use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
 };
 use super::{event_distribution, loops, parts, soak};
+use rigel_analyse::DatabaseResult;
 use rigel_analyse::quantity::rounded_length;
-use rigel_analyse::{DatabaseResult, Estimate};
 use rigel_model::record::database::{DatabaseReport, IoStatRow, Printed, WaitTable};
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Run;
-use rigel_model::{Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, Moment};
+use rigel_model::{
+    Demand, DemandInterval, DemandKind, DemandStream, LatencyShare, Moment, file_name,
+};
 
 /// Megabytes in a mebibyte.
 const MEGABYTES: f64 = 1.048_576;
@@ -80,10 +82,6 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
     } else {
         busiest.label.clone()
     };
-    let plain = |value| Estimate {
-        value,
-        interval: None,
-    };
     let mut headlines = Vec::new();
     for (of, stream) in busiest.streams.iter().enumerate() {
         let name = |figure: &str| {
@@ -98,7 +96,7 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
             headlines.push(parts::rate(
                 &name("per_s"),
                 &format!("{words} per second"),
-                plain(per_s),
+                per_s.into(),
                 note.clone(),
             ));
         }
@@ -107,7 +105,7 @@ fn headlines(result: &DatabaseResult) -> Vec<Headline> {
             headlines.push(parts::latency(
                 &name("mean_us"),
                 &label,
-                plain(us),
+                us.into(),
                 stream.latency_of.clone(),
             ));
         }
@@ -483,9 +481,7 @@ fn listed(result: &DatabaseResult) -> Section {
     let megabytes = |mib: Option<f64>| mib.map(|mib| mib * MEGABYTES);
     let caption = "All I/O of each report; reads and writes are requests";
     let table = TableOf::of(caption, &result.figures)
-        .text("report", |one| {
-            one.file.rsplit('/').next().unwrap_or_default().to_string()
-        })
+        .text("report", |one| file_name(&one.file).to_string())
         .text("begin", |one| parts::known(one.begin, Moment::short))
         .number("minutes", |one| {
             parts::known(one.seconds, |seconds| format!("{:.0}", seconds / 60.0))

@@ -82,8 +82,7 @@ fn percentiles(histograms: &[(&str, Histogram)]) -> super::document::Chart {
     let described: Vec<String> = histograms
         .iter()
         .map(|(name, histogram)| {
-            let time =
-                |quantile| quantile_us(histogram, quantile).map_or_else(|| "-".into(), parts::time);
+            let time = |quantile| parts::known(quantile_us(histogram, quantile), parts::time);
             format!(
                 "{name}: median {}, p99 {}, p99.9 {}",
                 time(0.5),

@@ -20,6 +20,9 @@ pub enum Extent {
     Full,
 }
 
+/// Maximum number of headline figures that a report shows first: more are a table.
+pub const HEADLINES_MAX: usize = 4;
+
 /// The report of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Document {
@@ -31,7 +34,7 @@ pub struct Document {
     pub about: String,
     /// The conclusion and its rating.
     pub conclusion: Conclusion,
-    /// About four headline figures.
+    /// The headline figures, at most [`HEADLINES_MAX`] of which are shown first.
     pub headlines: Vec<Headline>,
     /// How far they can be trusted, and why; `None` if nothing was judged.
     pub trust: Option<RunTrust>,

@@ -3,7 +3,9 @@
 use super::columns::TableOf;
 use super::document::{Block, Headline, Section};
 use super::parts;
-use rigel_analyse::{DatabaseResult, Estimate, LoopFigures, ShownIn};
+use rigel_analyse::quantity::counted;
+use rigel_analyse::{DatabaseResult, LoopFigures, ShownIn};
+use rigel_model::file_name;
 
 /// The sections; none for other reports.
 pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
@@ -26,26 +28,19 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
     else {
         return Vec::new();
     };
-    let plain = |value| Estimate {
-        value,
-        interval: None,
-    };
     let name = |figure: &str| format!("database.loops.{at}.{figure}");
-    let note = match best.sessions {
-        1 => "1 session".to_string(),
-        sessions => format!("{sessions} sessions"),
-    };
+    let note = counted(u64::from(best.sessions), "session");
     let mut headlines = vec![parts::rate(
         &name("blocks_per_s"),
         "blocks visited per second",
-        plain(best.blocks_per_s),
+        best.blocks_per_s.into(),
         note.clone(),
     )];
     headlines.extend(best.physical_reads_per_s.map(|reads| {
         parts::rate(
             &name("physical_reads_per_s"),
             "physical reads per second",
-            plain(reads),
+            reads.into(),
             "of these sessions, by their own statistics".into(),
         )
     }));
@@ -53,7 +48,7 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
         parts::rate(
             &name("physical_reads_per_cpu_s"),
             "physical reads per CPU second",
-            plain(reads),
+            reads.into(),
             "of the whole server".into(),
         )
     }));
@@ -63,7 +58,7 @@ pub(super) fn headlines(result: &DatabaseResult) -> Vec<Headline> {
         Some(parts::latency(
             &name(&format!("kinds.{kind}.p99_us")),
             "p99 of a read operation",
-            plain(p99),
+            p99.into(),
             "within a bucket as wide as its lower bound".into(),
         ))
     }));
@@ -96,14 +91,7 @@ fn operations(all: &[LoopFigures]) -> Section {
 
 fn per_second(all: &[LoopFigures]) -> Section {
     let table = TableOf::of("", all)
-        .text("spool", |spool| {
-            spool
-                .file
-                .rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .to_string()
-        })
+        .text("spool", |spool| file_name(&spool.file).to_string())
         .number("sessions", |spool| spool.sessions)
         .number("seconds", |spool| format!("{:.1}", spool.seconds))
         .count("blocks/s", |spool| spool.blocks_per_s)

@@ -162,9 +162,12 @@ pub fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> 
     }
 }
 
-/// A figure, or a dash if it is not known.
+/// Text of a figure that is not known.
+pub const NOT_KNOWN: &str = "-";
+
+/// A figure, or [`NOT_KNOWN`].
 pub fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
-    value.map_or_else(|| "-".into(), show)
+    value.map_or_else(|| NOT_KNOWN.into(), show)
 }
 
 /// The precision of a rate: `0.7 %`; `?` if it is not known.

@@ -1,11 +1,12 @@
 //! The section of a run with several ranks: the sum and who contributed it, the ladder over numbers
 //! of hosts, each host alone against all, and how far the figures can be trusted.
 
-use super::columns::{NOT_KNOWN, TableOf};
+use super::columns::TableOf;
 use super::csv::CsvTable;
 use super::data::{high, low, value};
 use super::document::{Axis, Block, Chart, Lines, Plot, Section, Series, Shape, Table, Unit};
 use super::parts;
+use super::parts::NOT_KNOWN;
 use rigel_analyse::{
     self as analyse, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,
     RanksResult,

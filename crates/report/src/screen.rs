@@ -4,7 +4,7 @@
 //! where the journal and the page are. What is left out here is in the full text, which
 //! `rigel report RUN --verbose` prints, on the page and in JSON.
 
-use super::document::{Block, Document, Extent, Headline, Section, Table};
+use super::document::{Block, Document, Extent, HEADLINES_MAX, Headline, Section, Table};
 use super::lines::{self, wrapped};
 use rigel_model::in_line;
 use std::fmt::Write;
@@ -15,8 +15,6 @@ pub(super) const WIDTH: usize = 80;
 pub const LINES_MAX: usize = 20;
 /// Maximum number of lines of the answer.
 const ANSWER_MAX: usize = 5;
-/// Maximum number of figures.
-const FIGURES_MAX: usize = 4;
 /// Maximum width of what is aligned in columns.
 const ALIGNED_MAX: usize = 28;
 /// Maximum number of rows of a table.
@@ -94,7 +92,7 @@ fn answer(sentence: &str) -> String {
 
 /// The headline figures, one line each: label, value and interval, then as much of the note as fits.
 fn figures(document: &Document) -> String {
-    let all = &document.headlines[..document.headlines.len().min(FIGURES_MAX)];
+    let all = &document.headlines[..document.headlines.len().min(HEADLINES_MAX)];
     // One long interval would leave no room for the notes of the others.
     let width = |of: fn(&Headline) -> &str| {
         let widths = all.iter().map(|headline| of(headline).chars().count());

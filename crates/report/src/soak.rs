@@ -12,13 +12,14 @@ mod timeline;
 use super::columns::TableOf;
 use super::csv::CsvTable;
 use super::data::{self, Head, Reported};
-use super::document::{Block, Document, Headline, Section};
+use super::document::{Block, Document, HEADLINES_MAX, Headline, Section};
 use super::frame::about;
 use super::parts::{per_second as rate, rounded_percent, share};
 use super::{parts, setup};
 use changes::what_changed;
 use figures::show;
 pub use figures::{thinned, wall};
+use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
     Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd, RunTrust,
@@ -30,9 +31,6 @@ use rigel_model::{Bytes, FindingWithCause, Load, Resolution};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use timeline::{calendar, repeats, timeline};
-
-/// Maximum number of headline figures.
-const FIGURES_MAX: usize = 4;
 
 /// The section with the figures of all rounds.
 const SPREAD: &str = "spread";
@@ -112,11 +110,10 @@ fn workload(header: &Header) -> String {
     };
     let ranks = header.ranks.as_ref().map_or_else(String::new, |group| {
         format!(
-            "; {} ranks on {} {} together, where a depth is that of each, and operations of a \
+            "; {} ranks on {} together, where a depth is that of each, and operations of a \
              round and rates are those of all",
             group.size(),
-            group.hosts(),
-            if group.hosts() == 1 { "host" } else { "hosts" }
+            counted(group.hosts() as u64, "host")
         )
     });
     format!(
@@ -359,7 +356,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
             cut.rounds as f64,
         ));
     }
-    figures.truncate(FIGURES_MAX);
+    figures.truncate(HEADLINES_MAX);
     figures
 }
 

@@ -10,7 +10,7 @@ use super::document::{
 };
 use super::lines::{self, wrapped};
 use super::unit;
-use super::{chart, screen};
+use super::{chart, parts, screen};
 use rigel_analyse::median;
 use rigel_model::{Severity, in_line};
 use std::fmt::Write;
@@ -198,7 +198,7 @@ fn time_series(panels: &[Lines]) -> String {
             inside.filter_map(|(_, y)| *y).collect()
         };
         let shown = |value: Option<f64>, lines: &Lines| {
-            value.map_or_else(|| "-".to_string(), |value| unit::text(lines.y.unit, value))
+            parts::known(value, |value| unit::text(lines.y.unit, value))
         };
         let value = median(&within(main));
         let mut row = vec![unit::text(first.x.unit, main.x[from]), shown(value, first)];
@@ -241,9 +241,8 @@ fn heat_map(heat: &Heat) -> String {
     let is_written = heat.columns.len() <= WRITTEN_MAX;
     let cells = |values: &[Option<f64>]| -> Vec<String> {
         if is_written {
-            let shown = |value: &Option<f64>| {
-                value.map_or_else(|| "-".into(), |value| unit::text(heat.unit, value))
-            };
+            let shown =
+                |value: &Option<f64>| parts::known(*value, |value| unit::text(heat.unit, value));
             return values.iter().map(shown).collect();
         }
         vec![

@@ -10,7 +10,7 @@ use rigel_analyse::quantity::capital;
 use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks, verified};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, StallChange, StallEvent};
-use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause, Target};
+use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause, Target, failed};
 use rigel_report::answers::Answers;
 use rigel_report::data::Reported;
 use rigel_report::document::Document;
@@ -109,6 +109,19 @@ impl Evaluated {
         }
     }
 
+    /// The results, as those of this verb: what was measured here is read again from its journal.
+    ///
+    /// # Errors
+    /// They are of another verb: the journal is no longer that of `what`.
+    pub fn results_of<T: VerbResult>(&self, what: &str) -> Result<&T, Error> {
+        self.results.downcast_ref::<T>().ok_or_else(|| {
+            failed!(
+                "the journal is no longer that of {what}",
+                "rigel report shows what it is"
+            )
+        })
+    }
+
     /// The answers: of what was expected of this run, or by its verb itself.
     pub fn answers(&self) -> Option<Answers> {
         let expected = self.expected.as_ref().and_then(VerbResult::answers);
@@ -118,8 +131,8 @@ impl Evaluated {
     /// The outcome that the exit status says; `None` if it says only whether the run is complete.
     pub fn outcome(&self) -> Option<BoundVerdict> {
         let expected = self.expected.iter().map(|expected| expected.outcome);
-        let all: Vec<BoundVerdict> = self.results.outcome().into_iter().chain(expected).collect();
-        (!all.is_empty()).then(|| BoundVerdict::all_of(all.into_iter()))
+        let own = self.results.outcome(&self.run.header);
+        BoundVerdict::all_of_some(own.into_iter().chain(expected))
     }
 
     /// The same with what it and the runs in the journals `before` it say of the next one.

@@ -20,6 +20,7 @@ pub mod fit;
 pub(crate) mod golden;
 pub mod import;
 pub mod layers;
+pub mod naming;
 pub mod orion;
 pub mod registry;
 #[cfg(test)]

@@ -187,14 +187,9 @@ pub trait VerbResult: Any {
         &[]
     }
 
-    /// The outcome that the exit status says, of the run and of its reports; `None` if it says only
-    /// whether the run is complete.
-    fn outcome(&self) -> Option<BoundVerdict> {
-        None
-    }
-
-    /// Whether any load kept the latency bound; `None` if there was none.
-    fn bound_verdict(&self) -> Option<BoundVerdict> {
+    /// Whether what was asked for is kept, as the exit statuses of the run and of its reports say it;
+    /// `None` if nothing was.
+    fn outcome(&self, _header: &Header) -> Option<BoundVerdict> {
         None
     }
 }

@@ -300,13 +300,7 @@ fn threads(
                 .chain(open)
                 .collect()
         },
-        ..blank.valued(
-            Estimate {
-                value: enough,
-                interval: None,
-            },
-            write,
-        )
+        ..blank.valued(enough.into(), write)
     };
     let own = advice.default.as_ref();
     let is_enough = |own: Option<f64>| own.is_none_or(|own| enough <= own);

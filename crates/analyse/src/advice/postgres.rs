@@ -462,13 +462,7 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
             .into_iter()
             .chain(ground.knee_warning())
             .collect(),
-        ..blank.valued(
-            Estimate {
-                value: knee / sessions,
-                interval: None,
-            },
-            write,
-        )
+        ..blank.valued((knee / sessions).into(), write)
     };
     let low = write(low);
     let decision = match advice.default_beside_range() {
@@ -521,13 +515,7 @@ fn io_workers(ground: &Ground) -> Advice {
             .into_iter()
             .chain(ground.knee_warning())
             .collect(),
-        ..blank.valued(
-            Estimate {
-                value: knee,
-                interval: None,
-            },
-            write,
-        )
+        ..blank.valued(knee.into(), write)
     };
     let decision = match advice.default_beside_range() {
         Some(Ordering::Less) => more_workers(&advice, low.min(WORKERS_MAX), cpus),

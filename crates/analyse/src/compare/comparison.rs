@@ -562,12 +562,7 @@ fn served_by_one(sides: &[Side], other: usize) -> Option<ServedByOne> {
     if baseline.first().max_iops.is_some() {
         return None;
     }
-    let points = baseline.first().points.iter();
-    let mut rates: Vec<u64> = points
-        .filter_map(|point| point.coordinates.rate())
-        .collect();
-    rates.sort_unstable();
-    rates.into_iter().find_map(|rate_per_s| {
+    offered_rates(baseline).into_iter().find_map(|rate_per_s| {
         let both = (met(baseline, rate_per_s)?, met(&sides[other], rate_per_s)?);
         let by_baseline = both == (RateMet::Yes, RateMet::No);
         let by_one = by_baseline || both == (RateMet::No, RateMet::Yes);
@@ -580,15 +575,19 @@ fn served_by_one(sides: &[Side], other: usize) -> Option<ServedByOne> {
 
 /// The greatest offered rate that all runs serve.
 fn rate_in_common(sides: &[Side]) -> Option<u64> {
-    let baseline = sides.first()?.first();
     let runs = || sides.iter().flat_map(|side| side.runs);
-    let rates = baseline
-        .points
-        .iter()
-        .filter_map(|point| point.coordinates.rate());
+    let mut rates = offered_rates(sides.first()?).into_iter().rev();
+    rates.find(|rate| runs().all(|run| run.served(*rate).is_some()))
+}
+
+/// The rates that were offered in the first run of a side, rising.
+fn offered_rates(side: &Side) -> Vec<u64> {
+    let points = side.first().points.iter();
+    let mut rates: Vec<u64> = points
+        .filter_map(|point| point.coordinates.rate())
+        .collect();
+    rates.sort_unstable();
     rates
-        .filter(|rate| runs().all(|run| run.served(*rate).is_some()))
-        .max()
 }
 
 fn log_size(coordinates: Coordinates) -> Option<u32> {

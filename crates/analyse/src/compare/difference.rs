@@ -42,10 +42,7 @@ impl Figure {
     /// A figure with an unknown error.
     pub fn unknown(value: f64) -> Self {
         Self {
-            estimate: Estimate {
-                value,
-                interval: None,
-            },
+            estimate: value.into(),
             error: None,
         }
     }
@@ -93,10 +90,7 @@ impl Figure {
 
     /// The figure with the interval of another error than 5 %, at one look.
     pub fn at(&self, error: f64) -> Estimate {
-        let level = Level {
-            error,
-            ..Level::ONE_LOOK
-        };
+        let level = Level::one_look(error);
         let value = self.estimate.value;
         let limits = |known: LogError| {
             let errors = level.errors(known.degrees, known.degrees + 1.0);

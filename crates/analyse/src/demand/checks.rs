@@ -12,7 +12,7 @@ use super::rates::{MIB, db_time_s, rate, seconds as seconds_of};
 use super::streams::{RandomReadRates, counted_random_reads};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{Printed, ReportKind, StatisticRow, WaitTable};
-use rigel_model::{Finding, FindingName};
+use rigel_model::{Finding, FindingName, file_name};
 
 /// What to do about figures that contradict each other.
 const HINT: &str = "compare the two figures in the report; if it was edited or shortened, make it \
@@ -60,7 +60,7 @@ pub(super) fn findings(report: &DatabaseReport) -> Vec<Finding> {
 }
 
 fn name(report: &DatabaseReport) -> String {
-    let file = report.file.rsplit('/').next().unwrap_or_default();
+    let file = file_name(&report.file);
     match (report.kind, report.window.end_id) {
         (ReportKind::Capture, Some(snap)) => format!("{file}, snapshot {snap}"),
         _ => file.to_string(),
@@ -81,7 +81,7 @@ fn cut(report: &DatabaseReport, last: &str) -> Finding {
         );
     }
     if report.kind == ReportKind::Capture {
-        let file = report.file.rsplit('/').next().unwrap_or_default();
+        let file = file_name(&report.file);
         return Finding::warning(
             FindingName::ReportCut,
             format!("{file} is not whole: {last}"),

@@ -10,7 +10,7 @@ use rigel_model::record::database::{ReportKind, WaitTable};
 use rigel_model::record::imported::{Counted, Figures, Imported, ImportedSeries};
 use rigel_model::{
     Demand, DemandInterval, DemandStream, Finding, FindingName, LatencyShare, LeftOut, LogKind,
-    Moment,
+    Moment, file_name,
 };
 use rigel_stats::robust::median;
 use serde::Serialize;
@@ -141,7 +141,7 @@ pub fn database(all: &[Imported]) -> Option<DatabaseResult> {
     });
     findings.extend(of_spools);
     let of_reports = derived.iter().flat_map(|one| {
-        let file = one.report.file.rsplit('/').next().unwrap_or_default();
+        let file = file_name(&one.report.file);
         let mut findings = one.findings.clone();
         findings.extend(notes::notes(one.report, &one.interval));
         findings.extend(notes::against_bars(one.report, file));

@@ -8,7 +8,7 @@ use crate::figures::latency::{LatencyFigure, LatencySummary, Statistic};
 use rigel_model::record::database::{DatabaseReport, ReportKind};
 use rigel_model::record::imported::{Flow, LoadPoint, ReportedLatency, ReportedLoad};
 use rigel_model::record::loop_record::{LoopOperations, LoopRecord, LoopSession};
-use rigel_model::{Finding, FindingName, LatencyShare};
+use rigel_model::{Finding, FindingName, LatencyShare, file_name};
 use serde::Serialize;
 
 /// Relative difference up to which two counts of one thing agree.
@@ -337,7 +337,7 @@ pub(super) fn findings(report: &DatabaseReport, figures: &LoopFigures) -> Vec<Fi
     let Some(all) = &report.sessions else {
         return Vec::new();
     };
-    let file = report.file.rsplit('/').next().unwrap_or_default();
+    let file = file_name(&report.file);
     let mut findings = troubles(all, file);
     findings.extend(of_sessions(all, file));
     for witness in figures.witnesses.iter().filter(|witness| !witness.agrees()) {

@@ -8,7 +8,9 @@ use super::streams::LogRequests;
 use crate::figures::quantity::{mb_per_second, per_second, rounded_length};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::ReportKind;
-use rigel_model::{DemandInterval, DemandKind, DemandStream, Finding, FindingName, LatencyShare};
+use rigel_model::{
+    DemandInterval, DemandKind, DemandStream, Finding, FindingName, LatencyShare, file_name,
+};
 
 /// Below this mean, reads came from memory.
 const MEMORY_US: f64 = 50.0;
@@ -16,7 +18,7 @@ const MEMORY_US: f64 = 50.0;
 /// Notes about one report, whose demand is `interval`.
 pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<Finding> {
     let mut notes = Vec::new();
-    let file = report.file.rsplit('/').next().unwrap_or_default();
+    let file = file_name(&report.file);
     if report.kind == ReportKind::Capture {
         return notes;
     }

@@ -4,6 +4,7 @@
 use super::database_figures::DatabaseFigures;
 use super::{loops, report_figures, streams};
 use crate::figures::quantity::counted;
+use rigel_model::file_name;
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::ReportKind;
 use rigel_model::record::imported::{Flow, LoadPoint, ReportedLatency, ReportedLoad};
@@ -13,7 +14,7 @@ const FILES_MIN: usize = 3;
 
 /// The number at the end of a file's name, and the name without it.
 fn numbered(file: &str) -> Option<(String, u32)> {
-    let name = file.rsplit('/').next()?;
+    let name = file_name(file);
     let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
     let start = name[..end]
         .rfind(|c: char| !c.is_ascii_digit())

@@ -15,7 +15,7 @@ use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, Window};
 use rigel_model::{
     Dbms, Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Finding, FindingName,
-    Kind, Load, Moment, ServerFacts,
+    Kind, Moment, ServerFacts, file_name,
 };
 
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
@@ -128,7 +128,7 @@ fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
         .into_iter()
         .filter_map(|(device, columns)| {
             let named = source.sources.first().map_or("", String::as_str);
-            let file = named.rsplit('/').next().unwrap_or_default();
+            let file = file_name(named);
             Some(Demand {
                 source: source.tool.clone(),
                 database: if device.is_empty() { file } else { device }.into(),
@@ -281,7 +281,7 @@ fn interval_of(point: &PointSummary, streams: Vec<DemandStream>) -> DemandInterv
 /// True if operations were due at times of their own.
 fn is_open(record: &PointRecord) -> bool {
     let mut loads = record.streams.iter().flat_map(|stream| &stream.loads);
-    loads.all(|load| matches!(load, Load::Open { .. }))
+    loads.all(|load| load.is_open())
 }
 
 /// What the sessions did, by their own counts; `None` if they completed nothing.

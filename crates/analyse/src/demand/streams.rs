@@ -11,7 +11,7 @@ use super::evidence::{
 use super::rates::{MIB, WAITS_MIN, db_time_s, rate, redo_write_bytes, seconds};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{IoStatRow, Printed, ReportKind, WaitTable};
-use rigel_model::{DemandInterval, DemandKind, DemandStream, LeftOut};
+use rigel_model::{DemandInterval, DemandKind, DemandStream, LeftOut, file_name};
 
 /// Below this mean number of blocks, reads past the buffer cache are random reads: LOBs.
 const RANDOM_BLOCKS_MAX: f64 = 2.0;
@@ -156,12 +156,7 @@ pub(super) fn interval(report: &DatabaseReport) -> DemandInterval {
 fn label(report: &DatabaseReport) -> String {
     match (report.kind, report.window.end_id) {
         (ReportKind::Capture, Some(snap)) => format!("snapshot {snap}"),
-        _ => report
-            .file
-            .rsplit('/')
-            .next()
-            .unwrap_or_default()
-            .to_string(),
+        _ => file_name(&report.file).to_string(),
     }
 }
 

@@ -56,6 +56,14 @@ impl Estimate {
         Self { interval, ..self }
     }
 
+    /// The figure with a further, independent error: `half` is half the width of the interval that this
+    /// alone would give, as a fraction of the figure.
+    #[must_use]
+    pub fn with_error(self, half: f64) -> Self {
+        let interval = self.interval.map(|known| known.wider(self.value, half));
+        Self { interval, ..self }
+    }
+
     /// The figure in another unit. `factor` must not be negative.
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -232,6 +240,13 @@ impl BoundVerdict {
     pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
         Self::first_of([Self::Broken, Self::NotMeasured, Self::Undecided], verdicts)
             .unwrap_or(Self::Kept)
+    }
+
+    /// The same; `None` if there are no verdicts.
+    pub fn all_of_some(verdicts: impl Iterator<Item = Self>) -> Option<Self> {
+        let mut verdicts = verdicts.peekable();
+        verdicts.peek()?;
+        Some(Self::all_of(verdicts))
     }
 
     /// Of several verdicts one of which is enough: kept if one is, else undecided if one is.

@@ -121,7 +121,8 @@ pub trait Plan: Debug {
 
     /// The unit in which members of a volume are cut, so that no I/O spans two of them.
     fn grain(&self) -> u64 {
-        1
+        let sizes = self.sizes().into_iter();
+        sizes.map(u64::from).fold(1, least_common_multiple)
     }
 
     /// Bytes of the largest I/O.

@@ -57,10 +57,6 @@ impl Plan for SoakRequest {
         vec![self.length]
     }
 
-    fn grain(&self) -> u64 {
-        self.length.into()
-    }
-
     fn check_values(&self) -> Result<(), Error> {
         if self.every == Nanos(0) {
             return Err(usage!(

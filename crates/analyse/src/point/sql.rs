@@ -177,9 +177,9 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
         .sum();
     let per_operation = |count: f64| count / total.done.max(1) as f64;
     let server = server(record, stream, operations, per_s);
-    let slots: u32 = stream.loads.iter().map(|load| load.slots()).sum();
+    let sessions = stream.slots() / u64::from(work.pipeline.max(1));
     Some(SqlSummary {
-        sessions: slots / work.pipeline.max(1),
+        sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         pipeline: work.pipeline,
         operations,
         operations_per_s: per_s,

@@ -8,7 +8,6 @@
 use super::lost::{LostTime, upper_median};
 use crate::figures::confidence::whole_windows;
 use crate::figures::quantity::{counted, rounded_percent, time};
-use rigel_model::Load;
 use rigel_model::record::{PointRecord, StreamRecord, Window};
 use serde::Serialize;
 use std::ops::Range;
@@ -132,13 +131,11 @@ impl Stalls {
         jumps: &[ResponseJump],
         median_s: f64,
     ) -> Self {
-        let is_open = |load: &Load| matches!(load, Load::Open { .. });
         let is_served = || stream.unserved.iter().all(|unserved| *unserved == 0);
-        if stream.loads.iter().any(is_open) && (is_served() || !jumps.is_empty()) {
+        if stream.is_open() && (is_served() || !jumps.is_empty()) {
             return Self::of_jumps(jumps);
         }
-        let slots = stream.loads.iter().map(|load| u64::from(load.slots()));
-        Self::of_closed_loop(windows, width_s, (slots.sum(), median_s))
+        Self::of_closed_loop(windows, width_s, (stream.slots(), median_s))
     }
 
     /// The stalls of an open loop together.

@@ -22,7 +22,7 @@ use crate::figures::quantity::{count, percent, rounded_percent, time};
 use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Verified, Window};
 use rigel_model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Sample,
-    Step, Until,
+    Step,
 };
 use rigel_stats::mean::{Level, gamma_limits};
 use serde::Serialize;
@@ -91,6 +91,9 @@ pub struct RankClasses {
 pub struct VisitFigures {
     /// Wall-clock time of its start.
     pub started: String,
+    /// The same on the clock of the engine, which tells visits of one second apart.
+    #[serde(skip)]
+    pub began: Nanos,
     /// Measured time in seconds.
     pub measured_s: f64,
     /// Completed operations per second.
@@ -255,11 +258,12 @@ impl PointSummary {
     }
 
     /// The figures of this summary of a single visit.
-    fn as_visit(&self) -> VisitFigures {
+    fn as_visit(&self, began: Nanos) -> VisitFigures {
         let class = self.classes.first();
         let latency = class.and_then(|class| class.latency);
         VisitFigures {
             started: self.started.clone(),
+            began,
             measured_s: self.measured_s,
             iops: class.map_or(0.0, |class| class.iops),
             mean_us: latency.map(|latency| latency.mean_us),
@@ -423,7 +427,10 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
         of_ranks: Vec::new(),
         witness,
         sql,
-        visits: visits.iter().map(|(_, visit)| visit.as_visit()).collect(),
+        visits: visits
+            .iter()
+            .map(|(record, visit)| visit.as_visit(record.began))
+            .collect(),
         syncs: syncs(record),
         verified: record.verified.clone(),
         is_widened: false,
@@ -459,11 +466,7 @@ fn checks(
 
 /// True if any stream is an open loop.
 fn is_open(record: &PointRecord) -> bool {
-    record
-        .streams
-        .iter()
-        .flat_map(|stream| &stream.loads)
-        .any(|load| matches!(load, Load::Open { .. }))
+    record.streams.iter().any(StreamRecord::is_open)
 }
 
 fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSummary {
@@ -484,15 +487,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
     let objective = objective_of(stream, record);
     let bound = by.bound.or(objective.and_then(Objective::bound));
     let unserved = stream.unserved.iter().sum();
-    let open = stream
-        .loads
-        .iter()
-        .any(|load| matches!(load, Load::Open { .. }));
-    let in_flight: u64 = stream
-        .loads
-        .iter()
-        .map(|load| u64::from(load.slots()))
-        .sum();
+    let (open, in_flight) = (stream.is_open(), stream.slots());
     let due = total.done + total.failures() + unserved;
     let windows = whole_windows(stream, record);
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
@@ -808,7 +803,7 @@ fn check_littles_law(
         || record
             .asked
             .as_ref()
-            .is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
+            .is_some_and(|point| point.until.is_work());
     let off = if pauses {
         (class.littles_law - outstanding).max(0.0)
     } else {

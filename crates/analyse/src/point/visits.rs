@@ -6,11 +6,11 @@
 //! point saw widens the intervals of all others, which might have seen it too.
 
 use super::lost::{LossEvidence, LostTime};
-use super::summary::{ClassSummary, PointSummary};
+use super::summary::{ClassSummary, PointSummary, VisitFigures};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
 use rigel_model::{Coordinates, Step};
-use rigel_stats::mean::{Level, Limits, Mean, t_quantile, welch};
+use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile, welch};
 use serde::Serialize;
 
 /// How much throughput varied from visit to visit, beyond what the visits' own windows explain.
@@ -22,12 +22,22 @@ pub struct Variation {
     pub within: f64,
     /// Degrees of freedom: all visits, less one for each point.
     pub degrees: f64,
+    /// The error of a mean over the run, likewise, if states of the storage last longer than a visit: more
+    /// visits do not make it smaller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<Spread>,
 }
 
 impl Variation {
     /// Half the width of the 95 % interval that it alone gives to a single visit, relative.
     pub fn half_width(&self) -> f64 {
         t_quantile(self.degrees) * self.share
+    }
+
+    /// Half the width of the 95 % interval that states alone give to a mean over the run, relative.
+    pub fn lasting_half_width(&self) -> f64 {
+        let half = |lasting: Spread| t_quantile(lasting.degrees) * lasting.error;
+        self.lasting.map_or(0.0, half)
     }
 
     /// True if chance within visits does not explain the variation: the ratio of the variances is
@@ -53,9 +63,11 @@ fn is_of_group(coordinates: Coordinates, writes: bool) -> bool {
 ///
 /// The component of variance between visits in a one-way analysis of variance, by the method of
 /// moments, pooled over the points (Searle, Casella and `McCulloch`, Variance Components, 1992,
-/// chapter 3). All variances are relative to the point's throughput.
+/// chapter 3). All variances are relative to the point's throughput. What makes visits at neighbouring times
+/// alike, whatever their load, is a state of the storage.
 pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
     let (mut excess, mut all_within, mut degrees) = (0.0, 0.0, 0.0);
+    let mut in_time = Vec::new();
     for point in points {
         let confidence = point.classes.first().and_then(|class| class.confidence);
         let Some(mean) = confidence
@@ -68,17 +80,25 @@ pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
         if visits < 2.0 || point.coordinates.rate().is_some() {
             continue;
         }
+        let residual = |visit: &VisitFigures| visit.iops / mean.value - 1.0;
         let squares: f64 = point
             .visits
             .iter()
-            .map(|visit| (visit.iops / mean.value - 1.0).powi(2))
+            .map(|visit| residual(visit).powi(2))
             .sum();
+        // Around the mean of few visits they deviate less than around the truth.
+        let deviation = |visit| residual(visit) * (visits / (visits - 1.0)).sqrt();
+        let of_point = point.visits.iter();
+        in_time.extend(of_point.map(|visit| (&visit.started, visit.began, deviation(visit))));
         let within = visits * (mean.error / mean.value).powi(2);
         excess += squares - (visits - 1.0) * within;
         all_within += (visits - 1.0) * within;
         degrees += visits - 1.0;
     }
+    in_time.sort_by_key(|(started, began, _)| (*started, *began));
+    let in_time: Vec<f64> = in_time.iter().map(|(.., deviation)| *deviation).collect();
     (degrees > 0.0).then(|| Variation {
+        lasting: floor(&in_time),
         share: (excess / degrees).max(0.0).sqrt(),
         within: (all_within / degrees).sqrt(),
         degrees,
@@ -96,13 +116,8 @@ pub fn widen(points: &mut [PointSummary]) {
 /// The same, where the intervals have this error.
 pub fn widen_at(points: &mut [PointSummary], error: f64) {
     // An error is written as that of an interval of 95 %.
-    let wider = |degrees: f64| {
-        let level = Level {
-            error,
-            ..Level::ONE_LOOK
-        };
-        level.errors(degrees, degrees + 1.0) / t_quantile(degrees)
-    };
+    let wider =
+        |degrees: f64| Level::one_look(error).errors(degrees, degrees + 1.0) / t_quantile(degrees);
     if points.iter().any(|point| point.is_widened) {
         return;
     }
@@ -178,7 +193,7 @@ fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) 
     let latency = class.latency;
     let limits = |figure, limits: Option<Limits>| {
         let value = latency?.get(figure);
-        Some(widened_limits(value, limits?, half))
+        Some(limits?.wider(value, half))
     };
     *known = Confidence {
         // An open loop's throughput is what it was offered.
@@ -205,18 +220,5 @@ fn widened(mean: Mean, added: Added) -> Mean {
         error: both.error,
         degrees: both.degrees,
         ..mean
-    }
-}
-
-/// Limits at a greater distance from the value, on a logarithmic scale, where independent errors
-/// add up as squares.
-fn widened_limits(value: f64, limits: Limits, half: f64) -> Limits {
-    let further = |limit: f64| ((limit / value).ln().powi(2) + half * half).sqrt();
-    if value <= 0.0 || limits.low <= 0.0 {
-        return limits;
-    }
-    Limits {
-        low: value * (-further(limits.low)).exp(),
-        high: limits.high.map(|high| value * further(high).exp()),
     }
 }

@@ -10,7 +10,7 @@ use rigel_model::record::journal::Run;
 use rigel_model::record::{
     PointRecord, RankFacts, RankGroup, RankLost, RankRecord, RankedPoint, StreamRecord,
 };
-use rigel_model::{Finding, FindingName, Load, Nanos};
+use rigel_model::{Finding, FindingName, Nanos};
 
 /// Allowed drift of a clock in parts per million: quartz is within 100, and NTP slews by up to 500.
 const DRIFT_MAX_PPM: f64 = 500.0;
@@ -86,12 +86,7 @@ impl<'a> LongOperation<'a> {
 
     fn is_open(&self) -> bool {
         let stream = self.merged.stream(self.class);
-        stream.is_some_and(|stream| {
-            stream
-                .loads
-                .iter()
-                .any(|load| matches!(load, Load::Open { .. }))
-        })
+        stream.is_some_and(StreamRecord::is_open)
     }
 
     /// On which hosts, and whether all their I/O stalled; and what to do.

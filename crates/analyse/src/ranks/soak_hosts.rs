@@ -11,7 +11,7 @@ use crate::figures::quantity::{count, time};
 use rigel_model::record::{
     End, Latencies, RankGroup, RankLines, RankLost, RankRecord, StreamRecord,
 };
-use rigel_model::{Finding, FindingName, Load};
+use rigel_model::{Finding, FindingName};
 use rigel_stats::robust::median;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -117,8 +117,7 @@ impl SoakHostsReader {
         let is_open = parts
             .iter()
             .filter_map(|part| part.record.streams.first())
-            .flat_map(|stream| &stream.loads)
-            .any(|load| matches!(load, Load::Open { .. }));
+            .any(StreamRecord::is_open);
         self.judge(&in_round, is_open);
     }
 

@@ -4,6 +4,7 @@ use crate::figures::confidence::Estimate;
 use crate::figures::latency::LatencyFigure;
 use crate::point::backlog::RateMet;
 use crate::point::summary::{ClassSummary, PointSummary};
+use crate::point::visits::Variation;
 use rigel_model::Coordinates;
 use serde::Serialize;
 
@@ -63,6 +64,14 @@ impl AtLoad {
             mb_per_s: iops.scaled(self.mb_per_s.value / self.iops.value),
             ..self
         }
+    }
+
+    /// The same with a rate that is the mean over a run of this variation: states of the storage that last
+    /// longer than a visit are no chance that more visits make smaller.
+    #[must_use]
+    pub fn in_states(self, variation: Option<Variation>) -> Self {
+        let half = variation.map_or(0.0, |variation| variation.lasting_half_width());
+        self.with_rate(self.iops.with_error(half))
     }
 
     /// The same with a rate that is not known better than a measurement can tell.

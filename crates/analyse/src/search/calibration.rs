@@ -202,7 +202,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         found.and_then(|(point, class)| AtLoad::of(point, class))
     };
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
-    let curve = curve_shape(of(Step::Depth), precision.get());
+    let mut curve = curve_shape(of(Step::Depth), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
     let cache = CacheTest::of(records, &points);
     let low_load = at_load(shallow(Step::Depth));
@@ -222,6 +222,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         }
         _ => searched,
     });
+    let maximum = maximum.map(|maximum| maximum.in_states(variation));
     let writes = at_load(greatest(Step::Write));
     let missed_writes = writes.zip(closing.writes).filter(is_missed);
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
@@ -249,10 +250,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let sustained = sustained.at_most(maximum, &curve);
     findings.extend(sustained.warnings());
     // Depths that were measured on credit and without it have no knee.
-    let curve = CurveShape {
-        knee: curve.knee.filter(|_| on_credit.is_none()),
-        ..curve
-    };
+    curve.knee = curve.knee.filter(|_| on_credit.is_none());
     let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at_load(depth(knee.load))));
     Calibration {
         bound: bound.to_string(),

@@ -165,10 +165,7 @@ impl Crossing {
                 .iter()
                 .any(|block| block.load.total_cmp(&blocks[0].load).is_ne()),
             stalls,
-            root: Estimate {
-                value: 0.0,
-                interval: None,
-            },
+            root: Estimate::from(0.0),
         };
         crossing.root = crossing.computed_root();
         is_known.then_some(crossing)

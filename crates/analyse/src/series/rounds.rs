@@ -12,7 +12,7 @@ use crate::point::load::{device_loads, host_load};
 use crate::search::run_checks::is_stalled;
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, Load, Measure, Moment, Objective, Sample, Until,
+    Bound, Coordinates, Finding, FindingName, Measure, Moment, Objective, Sample, Until,
 };
 use serde::Serialize;
 
@@ -264,7 +264,6 @@ fn hides_waiting(
     let Measure::Quantile(quantile, limit) = measure else {
         return false;
     };
-    let is_closed = |load: &Load| matches!(load, Load::Closed { .. });
     let times = &total.response.histogram;
     let p99_us = times.quantile(0.99).map_or(0.0, |band| band.middle() / 1e3);
     let waiting = times.buckets().filter(|(low, high, _)| {
@@ -272,13 +271,8 @@ fn hides_waiting(
     });
     let beyond_s = waiting
         .map(|(low, high, count)| (low.midpoint(high) - limit.0) as f64 / 1e9 * count as f64);
-    let slots: u64 = stream
-        .loads
-        .iter()
-        .map(|load| u64::from(load.slots()))
-        .sum();
-    let share = beyond_s.sum::<f64>() / (slots.max(1) as f64 * seconds);
-    stream.loads.iter().all(is_closed) && share > 1.0 - quantile
+    let share = beyond_s.sum::<f64>() / (stream.slots().max(1) as f64 * seconds);
+    !stream.is_open() && share > 1.0 - quantile
 }
 
 fn host(record: &PointRecord) -> Option<RoundHost> {

@@ -18,7 +18,7 @@ use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
 use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord, Verified};
-use rigel_model::{Finding, FindingName, Load, Objective};
+use rigel_model::{Finding, FindingName, Objective};
 
 /// A series of rounds with its analysis.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +185,7 @@ impl SoakReader {
             share: request.share.get(),
             every_seconds: Some(request.every.as_secs_f64()),
             planned: Some(request.rounds()),
-            is_open: matches!(request.load, Load::Open { .. }),
+            is_open: request.load.is_open(),
         };
         let findings = order(&mut self.rounds)
             .into_iter()

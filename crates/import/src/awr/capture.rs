@@ -5,6 +5,7 @@
 //! the histogram of waits is summed over instances.
 
 use super::grid::squeezed;
+use super::identity::MINUTE_S;
 use super::{Source, number};
 use crate::limits::REPORT_MAX;
 use crate::ruler::{LineCells, Ruler, expanded_text, unclear};
@@ -374,7 +375,6 @@ fn snapshots(
     identity: &DatabaseIdentity,
     parameters: &[(String, String)],
 ) -> Vec<DatabaseReport> {
-    const MINUTE_S: f64 = 60.0;
     let mut reports = Vec::new();
     for (snap, (end, instances)) in metrics {
         let minutes = instances.iter().map(|one| one.minutes).fold(0.0, f64::max);

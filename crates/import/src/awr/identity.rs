@@ -8,7 +8,7 @@ use rigel_model::Moment;
 use rigel_model::record::database::{DatabaseReport, NamedFigure, Printed, ReportKind};
 
 /// Seconds in a minute.
-const MINUTE_S: f64 = 60.0;
+pub(super) const MINUTE_S: f64 = 60.0;
 
 /// Adds identity and window to `report`.
 pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) {

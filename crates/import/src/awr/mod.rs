@@ -18,14 +18,14 @@ mod parts;
 mod text;
 
 use super::ruler::{expanded_text, unclear};
-use super::source::{Source, beginning, file_name};
+use super::source::{Source, beginning};
 use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, refuse_oversized};
 use grid::Grid;
 use kinds::{Told, WORDS};
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, NamedFigure, ReportKind};
 use rigel_model::record::imported::Figures;
-use rigel_model::{Error, failed, usage};
+use rigel_model::{Error, failed, file_name, usage};
 use std::collections::BTreeMap;
 
 pub(super) use grid::plain;

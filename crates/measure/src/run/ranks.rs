@@ -247,7 +247,7 @@ impl Conductor<'_> {
         let measured = parts.values().map(|(record, _)| record.measured).max();
         for rank in others {
             point = self.share(*rank);
-            if !matches!(point.until, Until::Ops(_) | Until::Work { .. }) {
+            if !point.until.is_work() {
                 point.until = Until::Elapsed(measured.unwrap_or_default().max(point.window));
             }
             self.instruct(*rank, point, warming)?;

@@ -6,7 +6,7 @@ use super::PointRecord;
 
 /// Maximum number of windows per point: 115 days of one-second windows. Analysis needs memory for
 /// each window.
-const WINDOWS_MAX: u64 = 10_000_000;
+pub(crate) const WINDOWS_MAX: u64 = 10_000_000;
 
 impl PointRecord {
     /// Number of windows that were measured to their end. Those that have no window in the record

@@ -3,7 +3,7 @@
 //! Input: times and outcomes of all operations. Output: [`PointRecord`]s, and the journal that
 //! contains them. This module stores facts. It never judges and never opens a target.
 
-mod bounds;
+pub(crate) mod bounds;
 pub mod coverage;
 pub mod database;
 pub mod histogram;

@@ -237,6 +237,16 @@ impl StreamRecord {
         kinds.fold(0, u64::saturating_add)
     }
 
+    /// True if operations of a load of it were due at times of their own.
+    pub fn is_open(&self) -> bool {
+        self.loads.iter().any(|load| load.is_open())
+    }
+
+    /// The most operations that all its loads had outstanding at once.
+    pub fn slots(&self) -> u64 {
+        self.loads.iter().map(|load| u64::from(load.slots())).sum()
+    }
+
     /// The share of the completed operations that count for the throughput: those that started
     /// before the measurement ended.
     pub fn share_in_time(&self) -> f64 {

@@ -1,8 +1,8 @@
 //! What both texts of advice have: the heading, the cells of a setting, comments and commands.
 
-use super::super::columns::NOT_KNOWN;
 use super::super::frame;
 use super::super::lines::wrapped;
+use super::super::parts::NOT_KNOWN;
 use rigel_analyse::{Advice, AdviceTerms, Decision, ProductAdvice, RunTrust};
 use rigel_model::in_line;
 use rigel_model::record::journal::Header;

@@ -1,6 +1,6 @@
 //! The conclusion of a calibration.
 
-use super::request::CalibrateRequest;
+use super::request;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{
@@ -35,8 +35,7 @@ pub(super) fn conclusion(header: &Header, calibration: &Calibration) -> Conclusi
     };
     // Missing the bound is a failure only if the user gave one; the default is from Oracle's
     // procedure.
-    let request: Option<CalibrateRequest> = header.invocation.asked("calibrate");
-    let asked = request.is_some_and(|request| request.bound_given);
+    let asked = request::is_bound_given(header);
     let is_broken = calibration.bound_verdict() == BoundVerdict::Broken;
     let objections = Objections {
         caution: kept_none(calibration).filter(|_| !asked || !is_broken),

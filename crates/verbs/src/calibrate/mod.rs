@@ -12,13 +12,13 @@ mod reread;
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
 pub use request::{CalibrateRequest, OwnLogs};
-use rigel_analyse::PointSummary;
 use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
+use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, FindingName, Mix, Pattern, Target};
 use rigel_report::data::{self, Reported};
@@ -121,6 +121,10 @@ impl VerbResult for Calibration {
 
     fn compared_findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn outcome(&self, header: &Header) -> Option<BoundVerdict> {
+        request::is_bound_given(header).then(|| self.bound_verdict())
     }
 
     /// As the report of a calibration has it.

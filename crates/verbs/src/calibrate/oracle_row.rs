@@ -4,6 +4,7 @@ use super::request::CalibrateRequest;
 use rigel_analyse::{Calibration, PointSummary};
 use rigel_model::Severity;
 use rigel_model::record::journal::Run;
+use rigel_report::parts;
 use std::fmt::Write;
 
 /// Right-aligns text to `width` columns, which may exceed the maximum of a format string.
@@ -29,12 +30,10 @@ fn after(started: &str, point: &PointSummary) -> String {
 /// The row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this run: whole numbers, with the latency
 /// in milliseconds at the rate of `MAX_IOPS`, as in Oracle.
 pub fn oracle_row(run: &Run, calibration: &Calibration) -> String {
-    let whole = |figure: Option<f64>| {
-        figure.map_or_else(|| "-".to_string(), |figure| format!("{figure:.0}"))
-    };
+    let whole = |figure: Option<f64>| parts::known(figure, |figure| format!("{figure:.0}"));
     let start = &run.header.started;
     let request: Option<CalibrateRequest> = run.header.invocation.asked("calibrate");
-    let disks = request.map_or_else(|| "-".into(), |request| request.num_disks.to_string());
+    let disks = parts::known(request, |request| request.num_disks.to_string());
     let end = calibration
         .points
         .last()

@@ -518,7 +518,7 @@ impl CalibrateRequest {
     fn sequential(&self, coordinates: Coordinates, until: Until, seed: u64) -> Point {
         let pattern = Pattern::Sequential { start: 0 };
         let stream = self.stream(Load::Closed { depth: 1 }, Mix::READS, pattern, self.large);
-        let warm_up = if matches!(until, Until::Ops(_) | Until::Work { .. }) {
+        let warm_up = if until.is_work() {
             WarmUp::NONE
         } else {
             WARM_UP

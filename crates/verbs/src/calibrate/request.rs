@@ -1,6 +1,7 @@
 //! The request of `rigel calibrate`.
 
 use rigel_analyse::plan::ranks::is_alone;
+use rigel_model::record::journal::Header;
 use rigel_model::{Bound, Nanos, Provisioned, Ratio, SyncMethod};
 use serde::{Deserialize, Serialize};
 
@@ -77,4 +78,10 @@ pub struct CalibrateRequest {
     /// each rank, offered rates those of all together.
     #[serde(default, skip_serializing_if = "is_alone")]
     pub ranks: u32,
+}
+
+/// True if the user gave the latency bound: what it is by default nobody expects of every storage.
+pub(super) fn is_bound_given(header: &Header) -> bool {
+    let request = header.invocation.asked::<CalibrateRequest>("calibrate");
+    request.is_some_and(|request| request.bound_given)
 }

@@ -1,6 +1,7 @@
 //! The conclusion of a curve, of raw I/O or of a database's sessions.
 
-use super::result::{CurveResult, LogCurve, Naming};
+use super::result::{CurveResult, LogCurve};
+use crate::naming::Naming;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{

@@ -9,7 +9,7 @@ pub mod sessions;
 
 use crate::{Verb, VerbResult};
 pub use request::{Background, BackgroundKind, CurveRequest, Loads};
-pub use result::{CurveResult, Naming};
+pub use result::CurveResult;
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::PointSummary;
 use rigel_analyse::compare::subject::{Scope, Term};
@@ -108,7 +108,7 @@ impl VerbResult for CurveResult {
         data::schema_with::<Self>(MEMBER)
     }
 
-    fn bound_verdict(&self) -> Option<BoundVerdict> {
+    fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
         self.bound_verdict()
     }
 }

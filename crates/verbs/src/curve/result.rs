@@ -3,6 +3,7 @@
 //!
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
+use crate::naming::Naming;
 use rigel_analyse::Estimate;
 use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::point::sql::SqlSummary;
@@ -117,38 +118,6 @@ impl CurveResult {
     }
 }
 
-/// Names of a curve's operations and units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Naming {
-    /// Unit of the rate.
-    pub rate: &'static str,
-    /// Plural name of the operations.
-    pub one: &'static str,
-    /// Name of what a depth counts.
-    pub place: &'static str,
-}
-
-impl Naming {
-    /// Names for raw I/O.
-    pub const RAW: Naming = Naming {
-        rate: "IOPS",
-        one: "I/Os",
-        place: "outstanding",
-    };
-    /// Names for the writers of a log.
-    pub const COMMITS: Naming = Naming {
-        rate: "commits/s",
-        one: "commits",
-        place: "writers",
-    };
-    /// Names for database sessions, where an operation is a statement over a work unit.
-    pub const SESSIONS: Naming = Naming {
-        rate: "op/s",
-        one: "operations",
-        place: "sessions",
-    };
-}
-
 /// The highest delay that the tool itself added.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchedulingDelay {
@@ -173,6 +142,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     let first = logs.first().map(|first| first.log);
     let own = of_log(&points, first);
     let (shape, maximum) = closed_loop(&own, precision);
+    let maximum = maximum.map(|maximum| maximum.in_states(variation));
     let sustained = sustained(&own).at_most(maximum, &shape);
     CurveResult {
         log: None,

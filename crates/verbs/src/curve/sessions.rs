@@ -1,7 +1,8 @@
 //! The report of database sessions, and the line format of SLOB users' spreadsheets.
 
 use super::document as curve;
-use super::result::{CurveResult, Naming};
+use super::result::CurveResult;
+use crate::naming::Naming;
 use rigel_analyse::PointSummary;
 use rigel_analyse::sql::{ServerFigures, ServerRate, SqlSummary, mib};
 use rigel_model::record::journal::Run;

@@ -3,9 +3,9 @@
 use super::result::{ArmResult, Compared, DuetResult, is_overloaded};
 use super::rounds::{DuetAnswer, DuetFigure};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, time_to_decide};
-use rigel_analyse::figures::quantity::{self, Amount, Unit, per_second};
+use rigel_analyse::figures::quantity::{self, Amount, Unit, per_second, rounded_percent};
 use rigel_analyse::{BoundVerdict, ClassSummary, RateMet};
-use rigel_model::{Ratio, arm_letter};
+use rigel_model::arm_letter;
 use rigel_report::answers::TestCase;
 
 pub(super) fn conclusion(found: &DuetResult) -> Conclusion {
@@ -154,7 +154,7 @@ fn answer(
             (format!(" in {}", figure.word()), change, gives)
         }
     };
-    if let Some(limit) = found.slower_most.map(percent) {
+    if let Some(limit) = found.slower_most.map(|most| rounded_percent(most.get())) {
         let than = format!("slower than {first} by more than {limit}{of_what}");
         return match of.verdict {
             BoundVerdict::Broken => format!("{second} is {than}: {change}."),
@@ -168,7 +168,7 @@ fn answer(
     match of.answer {
         DuetAnswer::Different => format!("{first} and {second} differ{of_what}: {gives}."),
         DuetAnswer::Equivalent => {
-            let margin = percent(found.margin);
+            let margin = rounded_percent(found.margin.get());
             format!("{first} and {second} are equivalent{of_what}: {gives}, within ± {margin}.")
         }
         DuetAnswer::Undecided => {
@@ -178,11 +178,6 @@ fn answer(
             )
         }
     }
-}
-
-/// A share as it was given: `2.0 %`.
-pub(super) fn percent(share: Ratio) -> String {
-    Amount::new(share.get().into(), Unit::RoundedPercent).to_string()
 }
 
 /// The multiple as a change, with its interval.

@@ -3,6 +3,7 @@
 use super::conclusion;
 use super::result::{ArmResult, Compared, DuetResult};
 use super::rounds::{DuetFigure, ROUNDS_LEAST};
+use rigel_analyse::figures::quantity::rounded_percent;
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
 use rigel_report::document::{
@@ -59,8 +60,8 @@ fn arms(found: &DuetResult) -> Section {
         "Every round visits each arm once, {order}; a multiple of A's figure is that of the same \
          round.{offered} Intervals hold the truth at every moment of the run, all together, but for {} of \
          runs; a difference within ± {} is none.",
-        conclusion::percent(found.error),
-        conclusion::percent(found.margin)
+        rounded_percent(found.error.get()),
+        rounded_percent(found.margin.get())
     );
     let charts = found.arms.iter().flat_map(|arm| {
         let compared = arm.against_first.iter();

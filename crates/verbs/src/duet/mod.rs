@@ -78,7 +78,7 @@ impl VerbResult for DuetResult {
         })
     }
 
-    fn outcome(&self) -> Option<BoundVerdict> {
+    fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
         Some(DuetResult::outcome(self))
     }
 }

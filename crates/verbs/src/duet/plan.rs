@@ -6,7 +6,7 @@ use super::rounds::{DuetFigure, ROUNDS_LEAST, rounds};
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
-use rigel_analyse::plan::{Plan, SqlStop, SqlTerms, check_sizes, least_common_multiple};
+use rigel_analyse::plan::{Plan, SqlStop, SqlTerms, check_sizes};
 use rigel_model::{
     Arrivals, Coordinates, Error, ExpectedLoad, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork,
     Stream, Until, WarmUp, usage,
@@ -31,11 +31,6 @@ impl Plan for DuetRequest {
         // A log's own file takes records of any length.
         let of_volume = |arm: &DuetArm| arm.log.map_or(arm.length, |_| ExpectedLoad::LOG_BYTES);
         self.arms.iter().map(of_volume).collect()
-    }
-
-    fn grain(&self) -> u64 {
-        let sizes = self.sizes().into_iter();
-        sizes.map(u64::from).fold(1, least_common_multiple)
     }
 
     fn check_values(&self) -> Result<(), Error> {

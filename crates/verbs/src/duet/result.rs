@@ -2,7 +2,7 @@
 
 use super::request::DuetRequest;
 use super::rounds::{DuetAnswer, DuetFigure, ROUNDS_LEAST, rounds};
-use crate::curve::Naming;
+use crate::naming::Naming;
 use crate::verb::incomplete;
 use rigel_analyse::search::run_checks;
 use rigel_analyse::{

@@ -7,13 +7,10 @@ use rigel_analyse::BoundVerdict;
 use rigel_analyse::figures::quantity::Amount;
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
-use rigel_report::document::{Document, Headline, Section};
+use rigel_report::document::{Document, HEADLINES_MAX, Headline, Section};
 use rigel_report::frame::about;
 use rigel_report::points::{self, Units};
 use rigel_report::{distribution, parts, setup, timeline};
-
-/// Figures in large type.
-const HEADLINES: usize = 4;
 
 /// Completes `frame`, which has the heading and the conclusion.
 pub(super) fn document(
@@ -93,5 +90,5 @@ fn headlines(found: &ExpectResult) -> Vec<Headline> {
             words(line.outcome).into(),
         ))
     });
-    figures.take(HEADLINES).collect()
+    figures.take(HEADLINES_MAX).collect()
 }

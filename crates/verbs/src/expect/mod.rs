@@ -87,11 +87,7 @@ impl VerbResult for ExpectResult {
         })
     }
 
-    fn outcome(&self) -> Option<BoundVerdict> {
-        Some(self.outcome)
-    }
-
-    fn bound_verdict(&self) -> Option<BoundVerdict> {
+    fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
         Some(self.outcome)
     }
 }

@@ -4,7 +4,7 @@
 use super::request::ExpectRequest;
 use rigel_analyse::plan::search::{LARGE, SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
-use rigel_analyse::plan::{Plan, check_sizes, least_common_multiple};
+use rigel_analyse::plan::{Plan, check_sizes};
 use rigel_analyse::point::expected::VISITS_LEAST;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
 use rigel_model::{
@@ -26,7 +26,7 @@ const IN_FLIGHT_MAX: u32 = 512;
 /// every ten.
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
-/// The same where no stall is expected.
+/// The same where an expectation is about the longest I/O.
 pub(super) const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
 
 /// Length of a visit in a closed loop: as short as can be, since their number decides.
@@ -91,11 +91,6 @@ impl Plan for ExpectRequest {
         let visits = self.loads().into_iter().map(Self::visit);
         let longest = visits.max().unwrap_or(VISIT_CLOSED);
         longest.plus(WARM_UP.least).as_secs_f64()
-    }
-
-    fn grain(&self) -> u64 {
-        let sizes = self.sizes().into_iter();
-        sizes.map(u64::from).fold(1, least_common_multiple)
     }
 
     fn writes(&self) -> bool {
@@ -166,7 +161,7 @@ impl ExpectRequest {
         loads
     }
 
-    /// True if no stall is expected.
+    /// True if an expectation is about the longest I/O.
     fn is_about_stalls(&self) -> bool {
         let is_longest = |one: &Expectation| matches!(one.limit.0, Measure::Max(_));
         self.expectations.iter().any(is_longest)

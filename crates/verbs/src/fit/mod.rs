@@ -13,13 +13,13 @@ pub use document::{FitOfTarget, fits};
 pub use objectives::objectives;
 pub use request::{FitRequest, FitSessions, OfferedStream, RankDemand};
 pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
-use rigel_analyse::PointSummary;
 use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::figures::quantity::{Unit, multiple};
 use rigel_analyse::search::unseen;
+use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{DemandKind, Finding, Target};
 use rigel_report::data::{self, Reported};
@@ -118,6 +118,10 @@ impl VerbResult for FitResult {
 
     fn schema() -> Schema {
         data::schema_with::<Self>(MEMBER)
+    }
+
+    fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
+        Some(self.verdict)
     }
 
     fn answered(&self) -> Option<FigureOverTime> {

@@ -9,7 +9,7 @@ use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, SeriesSummar
 use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::Header;
-use rigel_model::{Demand, DemandKind, DemandStream, Severity};
+use rigel_model::{Demand, DemandKind, DemandStream, Severity, file_name};
 use std::collections::BTreeSet;
 
 pub(super) fn conclusion(header: &Header, result: &ImportedResult) -> Conclusion {
@@ -108,9 +108,7 @@ fn of_analysed_series(result: &ImportedResult) -> Vec<String> {
     let all = &result.series_of_sources;
     let sentence = |(at, series): &(usize, SoakResult)| {
         let files = result.sources[*at].sources.iter();
-        let names: Vec<&str> = files
-            .map(|path| path.rsplit('/').next().unwrap_or(path))
-            .collect();
+        let names: Vec<&str> = files.map(|path| file_name(path)).collect();
         let verdict = series.found.verdict.as_str();
         let first = verdict.split_once(". ").map_or(verdict, |(first, _)| first);
         let verdict = if all.len() > 1 { first } else { verdict };
@@ -251,9 +249,8 @@ fn of_loops(result: &DatabaseResult) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "{} session{} in the server visited {} blocks per second{which}; {physical}. {}{}.",
-        best.sessions,
-        if best.sessions == 1 { "" } else { "s" },
+        "{} in the server visited {} blocks per second{which}; {physical}. {}{}.",
+        counted(best.sessions.into(), "session"),
         count(best.blocks_per_s),
         if latencies.is_empty() {
             "No operation was completed"

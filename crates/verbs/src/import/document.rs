@@ -7,8 +7,8 @@ use super::conclusion::{are_alike, series_value};
 use super::result::ImportedResult;
 use super::sweep;
 use rigel_analyse::{
-    Estimate, ImportedSummary, KNEE_MARGIN, LatencyFigure, LoadFigures, ReportedKnee,
-    SeriesSummary, ShownIn, quantity,
+    ImportedSummary, KNEE_MARGIN, LatencyFigure, LoadFigures, ReportedKnee, SeriesSummary, ShownIn,
+    quantity,
 };
 use rigel_model::record::Histogram;
 use rigel_model::record::imported::Figures;
@@ -17,7 +17,7 @@ use rigel_model::{Moment, Resolution};
 use rigel_report::columns::{TableOf, pairs};
 use rigel_report::csv::CsvTable;
 use rigel_report::document::{
-    Axis, Block, Document, Headline, Lines, Mark, Plot, Section, Series, Shape, Unit,
+    Axis, Block, Document, HEADLINES_MAX, Headline, Lines, Mark, Plot, Section, Series, Shape, Unit,
 };
 use rigel_report::{claimed, database, distribution, parts, soak};
 
@@ -26,9 +26,6 @@ const MIB: f64 = 1.048_576;
 
 /// Maximum number of drawn series: iostat has hundreds.
 const DRAWN_MAX: usize = 12;
-
-/// Maximum number of series whose median is a headline.
-const HEADLINES_MAX: usize = 4;
 
 /// Maximum number of overlaid distributions.
 const DISTRIBUTIONS_MAX: usize = 4;
@@ -122,10 +119,6 @@ fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
 
 /// The figures of a load; `place` is its path in the JSON report.
 fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
-    let plain = |value| Estimate {
-        value,
-        interval: None,
-    };
     // A cell of Orion's is its own load.
     let load = if best.label == best.load {
         best.label.clone()
@@ -135,7 +128,7 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
     let name = |figure: &str| format!("{place}.{figure}");
     [
         best.iops
-            .map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), load.clone())),
+            .map(|iops| parts::rate(&name("iops"), "max IOPS", iops.into(), load.clone())),
         best.mib_per_s.map(|mib| {
             let value = parts::mb_per_second(mib * MIB);
             parts::headline(
@@ -149,10 +142,10 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
         }),
         best.latency
             .p50_us
-            .map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), load.clone())),
+            .map(|p50| parts::latency(&name("p50_us"), "p50 there", p50.into(), load.clone())),
         best.latency
             .p99_us
-            .map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), load.clone())),
+            .map(|p99| parts::latency(&name("p99_us"), "p99 there", p99.into(), load.clone())),
     ]
     .into_iter()
     .flatten()

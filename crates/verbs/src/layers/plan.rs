@@ -27,10 +27,6 @@ impl Plan for LayersRequest {
         vec![self.block()]
     }
 
-    fn grain(&self) -> u64 {
-        self.block().into()
-    }
-
     /// The next point after those in `done`; `None` if all are done.
     fn next(&self, _: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);

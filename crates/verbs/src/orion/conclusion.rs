@@ -3,6 +3,7 @@
 use super::result::MatrixResult;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::quantity::{count, size, time};
+use rigel_analyse::plan::search::{LARGE, SMALL};
 use rigel_model::record::End;
 use rigel_model::record::journal::Header;
 use std::fmt::Write;
@@ -13,7 +14,7 @@ const CLEARLY_LESS: f64 = 0.95;
 pub(super) fn conclusion(header: &Header, result: &MatrixResult) -> Conclusion {
     let mut parts = Vec::new();
     let caution = still_rising(result);
-    if let Some(most) = result.most("small") {
+    if let Some(most) = result.most(SMALL) {
         // What was still rising is no maximum.
         let tried = result.loads().map(|(small, _)| small).max();
         let bound = if caution.is_none() && tried.is_some_and(|tried| tried > most.small()) {
@@ -29,7 +30,7 @@ pub(super) fn conclusion(header: &Header, result: &MatrixResult) -> Conclusion {
             with_others(most.large(), "large")
         ));
     }
-    if let Some(most) = result.most("large") {
+    if let Some(most) = result.most(LARGE) {
         let tried = result.loads().map(|(_, large)| large).max();
         let bound = if tried.is_some_and(|tried| tried > most.large()) {
             "at most"
@@ -112,12 +113,12 @@ fn cost_of_large(result: &MatrixResult) -> Option<String> {
         .max()?;
     let class_at = |small: u32, large: u32| {
         let mut cells = result
-            .cells("small")
+            .cells(SMALL)
             .filter(|cell| (cell.small(), cell.large()) == (small, large));
         cells.next().map(|cell| cell.class)
     };
     let small = result
-        .cells("small")
+        .cells(SMALL)
         .filter(|cell| cell.large() == most_large)
         .map(|cell| cell.small())
         .max()?;

@@ -1,6 +1,7 @@
 //! The report of `rigel orion`: the matrix of small and large loads as heat maps.
 
 use super::result::{MatrixCell, MatrixResult};
+use rigel_analyse::plan::search::{LARGE, SMALL};
 use rigel_analyse::{ClassSummary, CurveShape, LatencyFigure, PointSummary};
 use rigel_model::Coordinates;
 use rigel_model::record::PointRecord;
@@ -55,7 +56,7 @@ fn headlines(result: &MatrixResult) -> Vec<Headline> {
         point,
         at,
         class,
-    }) = result.most("small")
+    }) = result.most(SMALL)
     {
         let name = format!("points.{index}.classes.{at}.iops");
         let note = format!(
@@ -70,7 +71,7 @@ fn headlines(result: &MatrixResult) -> Vec<Headline> {
         point,
         at,
         class,
-    }) = result.most("large")
+    }) = result.most(LARGE)
     {
         let name = format!("points.{index}.classes.{at}.mib_per_s");
         let note = format!(
@@ -149,7 +150,7 @@ fn fields(points: &[PointSummary]) -> Option<Section> {
         (
             "matrix-iops",
             "IOPS of small I/O",
-            "small",
+            SMALL,
             Unit::PerSecond,
             false,
             iops as fn(&ClassSummary) -> Option<f64>,
@@ -157,7 +158,7 @@ fn fields(points: &[PointSummary]) -> Option<Section> {
         (
             "matrix-mbps",
             "MBPS of large I/O",
-            "large",
+            LARGE,
             Unit::MibPerSecond,
             false,
             |class| Some(class.mib_per_s),
@@ -165,7 +166,7 @@ fn fields(points: &[PointSummary]) -> Option<Section> {
         (
             "matrix-p99",
             "p99 of small I/O",
-            "small",
+            SMALL,
             Unit::Microseconds,
             true,
             |class| Some(class.latency?.p99_us),
@@ -351,7 +352,7 @@ fn workload(run: &Run) -> String {
             stream.pattern
         ))
     };
-    ["small", "large"]
+    [SMALL, LARGE]
         .into_iter()
         .filter_map(words)
         .collect::<Vec<_>>()

@@ -7,8 +7,8 @@
 //! label always names the cell of the numbers next to it, and an incomplete point is never listed
 //! among the complete ones.
 
-use super::plan::{LARGE, SMALL};
 use super::request::{LargeType, OrionRequest};
+use rigel_analyse::plan::search::{LARGE, SMALL};
 use rigel_model::record::{End, Histogram, Latencies, PointRecord, StreamRecord, Window};
 use rigel_model::{Coordinates, Kind, Layout, MIB, Nanos};
 use std::collections::BTreeMap;
@@ -72,8 +72,9 @@ pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
 }
 
 /// A more accurate estimate than Orion's, printed below the banner, for the `left` data points
-/// still to be run: it includes the warm-up and not the idle cell.
-pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
+/// still to be run: it includes the warm-up and not the idle cell. Of a model, whose time is not
+/// `is_real`, only their number.
+pub fn estimate_line(request: &OrionRequest, left: usize, is_real: bool) -> String {
     let (range, cells) = (request.estimate_seconds(), request.cells().len());
     let share = |seconds: &u64| seconds * left as u64 / cells.max(1) as u64;
     let (least, most) = (share(range.start()), share(range.end()));
@@ -93,7 +94,12 @@ pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
     } else {
         ""
     };
-    format!("{left}{of} data point{s} to run; with warm-up that takes {time}{warming}.\n")
+    let takes = if is_real {
+        format!("; with warm-up that takes {time}{warming}")
+    } else {
+        String::new()
+    };
+    format!("{left}{of} data point{s} to run{takes}.\n")
 }
 
 /// The lines that `-verbose` prints when the point of `cell` begins; empty for a cell of another
@@ -579,7 +585,7 @@ fn summary_histogram(cell: &Cell<'_>) -> String {
 fn failed_lines(cells: &[Cell<'_>]) -> String {
     let mut text = String::new();
     for cell in cells {
-        for (class, window) in [("small", &cell.small), ("large", &cell.large)] {
+        for (class, window) in [(SMALL, &cell.small), (LARGE, &cell.large)] {
             for (cause, count) in window.iter().flat_map(|window| &window.failed) {
                 line(
                     &mut text,
@@ -882,10 +888,14 @@ mod tests {
         );
         assert_eq!(verbose_lines(&request, Coordinates::cell(1, 1)), "");
         assert_eq!(
-            estimate_line(&request, 28),
+            estimate_line(&request, 28, true),
             "28 data points to run; with warm-up that takes 28 to 33 minutes.\n"
         );
-        let left = estimate_line(&request, 1);
+        assert_eq!(
+            estimate_line(&request, 28, false),
+            "28 data points to run.\n"
+        );
+        let left = estimate_line(&request, 1, true);
         assert_eq!(
             left,
             "1 of 28 data points to run; with warm-up that takes 61 to 70 seconds.\n"

@@ -14,6 +14,7 @@ pub use result::{MatrixCell, MatrixResult};
 use rigel_analyse::PointSummary;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
+use rigel_analyse::plan::search::{LARGE, SMALL};
 use rigel_model::Finding;
 use rigel_model::record::journal::{Header, Run};
 use rigel_report::data::{self, NothingOfItsOwn, Reported};
@@ -29,10 +30,10 @@ impl Verb for OrionRequest {
         let streams = || header.points.iter().flat_map(|point| &point.streams);
         let first = |name: &str| streams().find(|stream| stream.name == name);
         let size = |scope, name| first(name).map(|stream| Term::size(scope, stream.length));
-        let work = first("small").or_else(|| first("large"));
-        size(Scope::Small, "small")
+        let work = first(SMALL).or_else(|| first(LARGE));
+        size(Scope::Small, SMALL)
             .into_iter()
-            .chain(size(Scope::Large, "large"))
+            .chain(size(Scope::Large, LARGE))
             .chain(
                 work.into_iter()
                     .flat_map(|stream| Term::work(stream.mix, stream.pattern)),

@@ -6,17 +6,13 @@
 //! file. `docs/methods/orion.md` has the source of each rule.
 
 use super::request::{LargeType, Matrix, OrionRequest, RunLevel};
+use rigel_analyse::plan::search::{LARGE, SMALL};
 use rigel_analyse::plan::{Plan, VolumeShape, least_common_multiple};
 use rigel_model::{
     Bytes, Coordinates, Error, KIB, Layout, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Stream,
     Until, WarmUp, usage,
 };
 use std::ops::RangeInclusive;
-
-/// The class of small I/Os.
-pub const SMALL: &str = "small";
-/// The class of large I/Os, random or sequential.
-pub const LARGE: &str = "large";
 
 /// Orion's default size of a small I/O.
 pub const SIZE_SMALL: u32 = 8 * 1024;

@@ -1,5 +1,6 @@
 //! The results of a matrix of small and large I/O.
 
+use rigel_analyse::plan::search::SMALL;
 use rigel_analyse::point::summary::{ClassSummary, PointSummary, summarise};
 use rigel_analyse::search::run_checks::warnings_of_matrix;
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
@@ -108,7 +109,7 @@ impl MatrixResult {
                 .latency
                 .map_or(f64::INFINITY, |latency| latency.mean_us)
         };
-        self.cells("small")
+        self.cells(SMALL)
             .reduce(|best, new| if mean(&new) < mean(&best) { new } else { best })
     }
 }

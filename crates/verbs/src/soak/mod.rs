@@ -1,6 +1,7 @@
 //! `rigel soak`: the same round repeatedly, for hours to weeks.
 
 use crate::{Verb, VerbResult, subject};
+use rigel_analyse::BoundVerdict;
 use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::series::soak::{SoakReader, SoakResult};
@@ -94,6 +95,17 @@ impl VerbResult for SoakResult {
 
     fn schema() -> Schema {
         soak::schema()
+    }
+
+    fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
+        let objectives = self.found.objectives.iter();
+        let verdicts = objectives.filter_map(|one| match one.met {
+            Some(true) => Some(BoundVerdict::Kept),
+            Some(false) => Some(BoundVerdict::Broken),
+            None if one.hidden > 0 => Some(BoundVerdict::Undecided),
+            None => None,
+        });
+        BoundVerdict::all_of_some(verdicts)
     }
 
     fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Option<Subject<'a>> {

@@ -3,6 +3,7 @@
 
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::figures::quantity::multiple as rounded;
+use rigel_analyse::quantity::counted;
 use rigel_analyse::{
     Conclusion, Predictability, RunTrust, StorageRoom, WatchResult, WatchedPoint, WatchedSource,
     WatchedStream,
@@ -14,15 +15,12 @@ use rigel_report::columns::TableOf;
 use rigel_report::csv::CsvTable;
 use rigel_report::data::{self, Head, Reported};
 use rigel_report::document::{
-    Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Unit,
+    Axis, Block, Document, HEADLINES_MAX, Headline, Lines, Merge, Plot, Section, Series, Unit,
 };
 use rigel_report::soak::{thinned, wall};
 use rigel_report::{parts, setup};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-
-/// Maximum number of headline figures.
-const HEADLINES_MAX: usize = 4;
 
 /// The report of a watch. It needs only the header: a journal of weeks is never in memory as a
 /// whole.
@@ -127,10 +125,9 @@ fn what(header: &Header) -> String {
 
 /// `6 intervals, 60 s`.
 fn measured(result: &WatchResult) -> String {
-    let plural = if result.intervals == 1 { "" } else { "s" };
     format!(
-        "{} interval{plural}, {}",
-        parts::count(result.intervals as f64),
+        "{}, {}",
+        counted(result.intervals as u64, "interval"),
         parts::lasting(Nanos::from_secs_f64(result.seconds.round().max(1.0)))
     )
 }

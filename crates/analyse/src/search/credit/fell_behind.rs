@@ -90,8 +90,7 @@ fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
             *before = before.max(rate);
             return None;
         }
-        let slots: u32 = stream.loads.iter().map(|load| load.slots()).sum();
-        let most = (rate * warm_s + done + f64::from(slots)) / (warm_s + measured_s);
+        let most = (rate * warm_s + done + stream.slots() as f64) / (warm_s + measured_s);
         let is_more = rate > *before;
         (is_more && most * STEP < *before).then_some((visit.coordinates, most, *before))
     })
