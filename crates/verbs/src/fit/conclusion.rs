@@ -1,10 +1,10 @@
 //! The conclusion of a fit: how many times a demand the target carries, and what breaks first.
 
 use super::request::FitRequest;
-use super::result::{FitResult, TriedStream, is_same};
+use super::result::{FitResult, TriedStream};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, Status, failures};
 use rigel_analyse::demand::stream_objective::{StreamObjective, objective_of_stream};
-use rigel_analyse::figures::confidence::{BoundVerdict, Estimate};
+use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::figures::quantity::{capital, listed, time};
 use rigel_model::record::RankGroup;
@@ -57,24 +57,21 @@ fn answer(
         with.push_str(" on every host");
     }
     let _ = match result.ends() {
-        // The middle of what held and what did not is no result.
-        (Some(low), Some(high)) if result.carries.is_some_and(|it| is_middle(it, low, high)) => {
-            write!(
+        (Some(low), Some(high)) => match result.by_curve() {
+            Some(carries) => write!(
+                text,
+                "{target} carries {} × [{}, {}] of {of}{with}",
+                rounded(carries),
+                rounded(low),
+                rounded(high)
+            ),
+            None => write!(
                 text,
                 "{target} carries {} ×, and not {} ×, of {of}{with}",
                 rounded(low),
                 rounded(high)
-            )
-        }
-        (Some(low), Some(high)) => write!(
-            text,
-            "{target} carries {} × [{}, {}] of {of}{with}",
-            result
-                .carries
-                .map_or_else(String::new, |it| rounded(it.value)),
-            rounded(low),
-            rounded(high)
-        ),
+            ),
+        },
         (Some(low), None) => write!(
             text,
             "{target} carries at least {} × of {of}{with}",
@@ -116,11 +113,6 @@ fn answer(
         let _ = write!(text, " {} × is held.", rounded(result.need));
     }
     text
-}
-
-/// True if a multiple is known by its ends alone, without a curve.
-fn is_middle(carries: Estimate, low: f64, high: f64) -> bool {
-    is_same(carries.value, (low * high).sqrt())
 }
 
 /// Says that no multiple can help, because I/Os take too long even where hardly two are on their way
@@ -222,6 +214,7 @@ mod tests {
     use super::*;
     use crate::examples;
     use crate::fit::result::TriedMultiple;
+    use rigel_analyse::figures::confidence::Estimate;
     use rigel_analyse::point::objective::ObjectiveVerdict;
     use rigel_model::examples::stream;
     use rigel_model::{DemandKind, Objective};

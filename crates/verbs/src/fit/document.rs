@@ -173,13 +173,21 @@ fn headlines(request: &FitRequest, result: &FitResult) -> Vec<Headline> {
     let of = format!("times the demand of {}", request.database);
     let times = |multiple: f64| format!("{} ×", rounded(multiple));
     let (low, high) = result.ends();
-    match (result.carries, low, high) {
+    match (result.by_curve(), low, high) {
         (Some(carries), Some(low), Some(high)) => figures.push(parts::headline(
             "fit.carries.value",
             "carries",
-            carries.value,
-            times(carries.value),
+            carries,
+            times(carries),
             format!("{} to {} ×", rounded(low), rounded(high)),
+            of,
+        )),
+        (None, Some(low), Some(high)) => figures.push(parts::headline(
+            "fit.held",
+            "carries",
+            low,
+            times(low),
+            format!("not {} ×", rounded(high)),
             of,
         )),
         (_, Some(low), None) => figures.push(parts::headline(
@@ -707,8 +715,8 @@ fn answer_mark(result: &FitResult) -> Option<Mark> {
     Some(match result.ends() {
         (Some(low), Some(high)) => {
             let range = format!("{} to {}", rounded(low), times(high));
-            let label = match result.carries {
-                Some(carries) => format!("carries {} ({range})", times(carries.value)),
+            let label = match result.by_curve() {
+                Some(carries) => format!("carries {} ({range})", times(carries)),
                 None => format!("carries {range}"),
             };
             mark(low, Some(high), label, Status::Good)

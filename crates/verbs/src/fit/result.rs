@@ -574,6 +574,16 @@ impl FitResult {
         })
     }
 
+    /// What it carries by a curve; `None` where only the ends are known, whose middle nobody measured.
+    pub fn by_curve(&self) -> Option<f64> {
+        let middle = self
+            .held
+            .zip(self.not_held)
+            .map(|(low, high)| (low * high).sqrt());
+        let value = self.carries?.value;
+        (!middle.is_some_and(|middle| is_same(value, middle))).then_some(value)
+    }
+
     /// The multiple that the table of streams is of: the highest that held, else the lowest tried.
     pub fn shown(&self) -> Option<&TriedMultiple> {
         let held = |held: f64| {
