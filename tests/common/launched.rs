@@ -2,7 +2,7 @@
 //! PMI-1 in the test's own process.
 
 use super::pmi::{Dialect, Server};
-use super::{Place, rigel};
+use super::{Place, rigel, signal};
 use rigel_model::record::journal::Run;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::AsRawFd;
@@ -42,9 +42,7 @@ impl Rank {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let number = self.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &number]).status();
-        assert!(status.unwrap().success(), "kill -s {name}");
+        signal(self.id(), name);
     }
 
     pub(crate) fn end(mut self) -> Output {
@@ -93,10 +91,6 @@ pub(crate) fn run(place: &Place, line: &str, size: usize) -> Vec<Output> {
 
 pub(crate) fn statuses(outputs: &[Output]) -> Vec<Option<i32>> {
     outputs.iter().map(|output| output.status.code()).collect()
-}
-
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The journal of the run in this directory of `place`.

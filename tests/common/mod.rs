@@ -28,7 +28,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// A file that is removed when it is dropped.
@@ -130,6 +130,28 @@ pub(crate) fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
 /// Prints the message past the test harness, which hides the output of passing tests.
 pub(crate) fn say_skipped(name: &str, reason: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
+}
+
+/// Sends a signal to a process, which must be there.
+#[track_caller]
+pub(crate) fn signal(process: u32, name: &str) {
+    let process = process.to_string();
+    let status = Command::new("kill").args(["-s", name, &process]).status();
+    assert!(status.unwrap().success(), "kill -s {name} {process}");
+}
+
+/// What a program wrote to stderr.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs the program, which must end with this status.
+#[track_caller]
+pub(crate) fn ends(place: &Place, line: &str, status: i32) -> Output {
+    let output = rigel(place, line).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(status), "{line}\n{said}");
+    output
 }
 
 /// Runs a program that the test needs. Its failure is a reason to skip the test.

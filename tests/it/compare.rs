@@ -6,13 +6,13 @@
 //! compares more pairs, and prints the counts; docs/methods/compare.md has the results.
 
 use crate::common;
+use crate::ranks::spec;
 use rigel_analyse::plan::Plan;
 use rigel_analyse::{
     Comparison, Estimate, Judgement, Limits, PointSummary, Scope, Side, SoFar, Subject, compare,
-    compare_sides, is_enough,
+    compare_sides,
 };
 use rigel_device::engine::sim::Sim;
-use rigel_drive::Terms;
 use rigel_import::{Source, table::Columns};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
@@ -23,7 +23,6 @@ use rigel_report::document::Extent;
 use rigel_report::{compare as comparison, text};
 use rigel_verbs::calibrate::CalibrateRequest;
 use rigel_verbs::import::ImportRequest;
-use std::sync::atomic::AtomicBool;
 
 /// A calibration of this device with points of one second, so that many runs take little time.
 fn calibrate(spec: SimSpec, seed: u64) -> Run {
@@ -47,18 +46,7 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
     while let Some(point) =
         request.next(spec.bytes.0, seed, so_far.of(&points, Some(request.bound)))
     {
-        let terms = Terms {
-            workers: 1,
-            cue: None,
-            stop: &AtomicBool::new(false),
-            enough: &|classes| {
-                classes
-                    .first()
-                    .is_some_and(|windows| is_enough(point.until, windows))
-            },
-        };
-        let record = rigel_drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
-        points.push(record);
+        points.push(common::run(&engine, &point));
     }
     Run {
         header: header(spec, request),
@@ -68,13 +56,6 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
         stalls: Vec::new(),
         ranks: RankLines::default(),
         cut: false,
-    }
-}
-
-fn spec(text: &str) -> SimSpec {
-    SimSpec {
-        bytes: Bytes(1 << 30),
-        ..text.parse().unwrap()
     }
 }
 
@@ -88,7 +69,7 @@ fn shown(found: &Comparison) -> String {
 }
 
 /// Compares both texts of a comparison with their golden files.
-fn golden(name: &str, found: &Comparison) {
+pub(crate) fn golden(name: &str, found: &Comparison) {
     let screen = text::render(&comparison::document(&[], found), Extent::Screen);
     common::golden_screen(&format!("compare/{name}.txt"), &screen);
     common::golden(&format!("compare/{name}.verbose.txt"), &shown(found));

@@ -7,19 +7,18 @@
 //! docs/methods/compare.md has the results.
 
 use crate::common;
+use crate::compare::golden;
+use crate::predictability::start;
+use crate::ranks::spec;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
     Comparison, LatencySummary, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult,
     compare, predictability, round,
 };
 use rigel_device::engine::sim::Sim;
-use rigel_drive::Terms;
 use rigel_model::record::journal::Header;
 use rigel_model::workload::rng::Rng;
-use rigel_model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec};
-use rigel_report::document::Extent;
-use rigel_report::{compare as comparison, text};
-use std::sync::atomic::AtomicBool;
+use rigel_model::{Load, Mix, Nanos, Pattern, Ratio, SimSpec};
 
 /// A parsed soak.
 type Soak = (Header, SoakResult);
@@ -39,10 +38,6 @@ pub(crate) fn request() -> SoakRequest {
         objectives: vec!["p99<5ms".parse().unwrap()],
         share: Ratio::from_percent(99.0).unwrap(),
     }
-}
-
-fn start() -> Moment {
-    "2026-03-02T00:00:00+01:00".parse().unwrap()
 }
 
 fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
@@ -67,26 +62,13 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
     )
 }
 
-fn spec(text: &str) -> SimSpec {
-    SimSpec {
-        bytes: Bytes(1 << 30),
-        ..text.parse().unwrap()
-    }
-}
-
 /// Runs this number of rounds on this device.
 fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
     let (spec, request) = (spec(device), request());
     let engine = Sim::new(spec, seed);
     let one = |number: u32| {
         let point = request.point(number, Nanos(0), spec.bytes.0, seed);
-        let terms = Terms {
-            workers: 1,
-            stop: &AtomicBool::new(false),
-            enough: &|_| false,
-            cue: None,
-        };
-        let mut record = rigel_drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let mut record = common::run(&engine, &point);
         record.started = start()
             .plus_seconds(i64::from(number - 1) * 900)
             .to_string();
@@ -136,17 +118,6 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
         },
         (0..n).map(one).collect(),
     )
-}
-
-fn shown(found: &Comparison) -> String {
-    text::render(&comparison::document(&[], found), Extent::Full)
-}
-
-/// Compares both texts of a comparison with their golden files.
-fn golden(name: &str, found: &Comparison) {
-    let screen = text::render(&comparison::document(&[], found), Extent::Screen);
-    common::golden_screen(&format!("compare/{name}.txt"), &screen);
-    common::golden(&format!("compare/{name}.verbose.txt"), &shown(found));
 }
 
 /// Compares the first soak with the others; checks whether they are slower by 5 %.
@@ -300,7 +271,7 @@ fn it_reads_as_it_should() {
         ("thursday", &broken),
     ]);
     golden("soaks_three", &all);
-    let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&rigel_report::compare::json(&all)).unwrap();
     assert_eq!(
         (&json["rounds"]["1"], &json["incomplete"]),
         (&12.into(), &serde_json::json!([1, 2]))

@@ -1,5 +1,6 @@
 //! Laws of the main loop on simulated devices in virtual time: results must match queueing theory.
 
+use crate::common::run;
 use rigel_analyse::{self as analyse, RateMet};
 use rigel_device::clock::Clock;
 use rigel_device::engine::Engine;
@@ -54,16 +55,6 @@ fn open(rate: f64, arrivals: Arrivals, in_flight_max: u32, seconds: u64) -> Poin
         vec![stream("small", load)],
         Until::Elapsed(Nanos::from_secs(seconds)),
     )
-}
-
-fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let terms = Terms {
-        workers: 1,
-        stop: &AtomicBool::new(false),
-        enough: &|_| false,
-        cue: None,
-    };
-    rigel_drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
 fn simulate(spec: &str, point: &Point) -> PointRecord {

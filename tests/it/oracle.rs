@@ -5,12 +5,11 @@
 //! say. The loop's logic runs in MariaDB: `tests/sql`. An independent grammar has read the statements:
 //! docs/decisions.
 
-use crate::common::{Place, golden, golden_screen, rigel};
+use crate::common::{Place, ends, golden, golden_screen, stderr};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
 
 const CONF: &str = "UPDATE_PCT=20\nSCAN_PCT=10\nRUN_TIME=60\nSCALE=80M\nWORK_UNIT=64\nDO_HOTSPOT=TRUE\n\
                     HOT_SCHEMA_FREQUENCY=5\nTHINK_TM_FREQUENCY=10\nTHINK_TM_MIN=.01\nTHINK_TM_MAX=.02\n";
@@ -28,17 +27,6 @@ const FILES: [&str; 11] = [
     "9_drop.sql",
     "run.sh",
 ];
-
-#[track_caller]
-fn ends(place: &Place, line: &str, status: i32) -> Output {
-    let output = rigel(place, line).output().unwrap();
-    assert_eq!(output.status.code(), Some(status), "{line}: {output:?}");
-    output
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 fn written(name: &str) -> Place {
     let place = Place::new(name);
@@ -79,7 +67,7 @@ fn existing_files_are_never_changed() {
         "sql script oracle files",
         "sql script oracle-calibrate files",
     ] {
-        let said = said(&ends(&place, line, 2));
+        let said = stderr(&ends(&place, line, 2));
         assert!(said.contains("cannot make 'files'"), "{said}");
     }
     assert_eq!(read(&readme), "mine");
@@ -102,7 +90,7 @@ fn redo_above_the_limit_is_refused_before_anything_is_written() {
             "is not a plain name",
         ),
     ] {
-        let said = said(&ends(&place, line, 2));
+        let said = stderr(&ends(&place, line, 2));
         assert!(said.contains(part), "{line}: {said}");
         assert!(!place.0.join("files").exists());
     }
@@ -177,8 +165,8 @@ fn the_script_collects_one_spool_and_shows_no_password() {
     assert_eq!(figures["kinds"][0]["done"], 400);
 
     // A name is used once, and no name leaves the directory.
-    assert!(said(&run("run first")).contains("there is a spool_first.txt already"));
-    assert!(said(&run("run ../x")).contains("letters, digits and _ only"));
+    assert!(stderr(&run("run first")).contains("there is a spool_first.txt already"));
+    assert!(stderr(&run("run ../x")).contains("letters, digits and _ only"));
 }
 
 #[test]
@@ -191,7 +179,7 @@ fn a_password_in_the_name_of_the_user_is_refused_and_not_shown() {
         .env("RIGEL_CONNECT", "scott/tiger@db")
         .output()
         .unwrap();
-    let said = said(&output);
+    let said = stderr(&output);
     assert!(!output.status.success() && said.contains("contains a password"));
     assert!(!said.contains("tiger"), "{said}");
 }
@@ -359,14 +347,14 @@ fn a_spool_that_is_not_whole_says_so() {
         format!("{}{}", sample(1), sample(2)),
     )
     .unwrap();
-    let mixed = said(&ends(&place, "import mixed.txt", 2));
+    let mixed = stderr(&ends(&place, "import mixed.txt", 2));
     assert!(
         mixed.contains("lines of two runs, made_1 and made_2"),
         "{mixed}"
     );
     let before = whole.find("RIGEL|made_2|session 1").unwrap();
     fs::write(place.0.join("nothing.txt"), &whole[..before]).unwrap();
-    let nothing = said(&ends(&place, "import nothing.txt", 1));
+    let nothing = stderr(&ends(&place, "import nothing.txt", 1));
     assert!(nothing.contains("has no session that ended"), "{nothing}");
 }
 
@@ -410,10 +398,10 @@ fn a_claim_stands_beside_a_calibration() {
     assert!((ours / 80_000.0 - 1.0).abs() < 0.02, "{ours}");
     assert_eq!(found["bound_ms"], 20.0);
 
-    let said = said(&ends(&place, "compare theirs theirs/journal.jsonl", 2));
+    let said = stderr(&ends(&place, "compare theirs theirs/journal.jsonl", 2));
     assert!(said.contains("given twice"), "{said}");
     ends(&place, "curve sim:8,5ms --out curve --no-progress", 0);
-    let said = self::said(&ends(&place, "compare curve theirs", 2));
+    let said = self::stderr(&ends(&place, "compare curve theirs", 2));
     assert!(
         said.contains("stands beside one calibration of Rigel's only"),
         "{said}"

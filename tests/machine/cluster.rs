@@ -2,12 +2,12 @@
 //! mpiexec over them: what happens when a link is cut, a host is missing, another device has the same
 //! name, or the launcher is killed.
 
-use crate::common::{Missing, Place, in_time, need, test, text, wait, wait_until};
+use crate::common::{Missing, Place, in_time, need, signal, stderr, test, text, wait, wait_until};
 use rigel_model::record::End;
 use rigel_model::record::journal::Run;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Number of clusters so far: their namespaces have names of their own.
@@ -172,15 +172,6 @@ fn ip(words: &[&str]) {
     assert!(status.success(), "ip {words:?}");
 }
 
-fn signal(pid: &str, name: &str) {
-    let status = Command::new("kill").args(["-s", name, pid]).status();
-    assert!(status.unwrap().success(), "kill -s {name} {pid}");
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 fn a_host_whose_link_is_cut_is_lost_and_its_rank_ends_itself() {
     test("a host whose link is cut", || {
@@ -195,7 +186,7 @@ fn a_host_whose_link_is_cut_is_lost_and_its_rank_ends_itself() {
         });
         let run = cluster.journal();
         let lost = &run.ranks.lost[0];
-        assert_eq!((lost.rank, &*lost.host), (2, "h3"), "{}", said(&output));
+        assert_eq!((lost.rank, &*lost.host), (2, "h3"), "{}", stderr(&output));
         assert_eq!(lost.how, "no beat for 10s");
         assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
         // What rank 0 said of it may be lost with the launcher, which ends all at once.
@@ -220,14 +211,14 @@ fn a_link_that_is_away_for_longer_than_usual_is_survived_if_that_is_allowed() {
         cluster.ip_at("h3", "link set eth0 up");
         let output = child.wait_with_output().unwrap();
         let run = cluster.journal();
-        assert_eq!(run.ranks.lost, [], "{}", said(&output));
+        assert_eq!(run.ranks.lost, [], "{}", stderr(&output));
         assert_eq!(
             run.ranks.ended.map(|end| end.status),
             Some(0),
             "{}",
-            said(&output)
+            stderr(&output)
         );
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(run.points.iter().all(|point| point.end == End::Complete));
         cluster.wait_until_no_rank_is_left();
         Ok(())
@@ -262,7 +253,7 @@ fn a_host_that_is_cut_off_writes_nothing_once_its_rank_is_gone() {
         assert!(bytes() == left, "written after its rank was gone");
         let run = cluster.journal();
         let lost: Vec<&str> = run.ranks.lost.iter().map(|lost| &*lost.host).collect();
-        assert_eq!(lost, ["h2"], "{}", said(&output));
+        assert_eq!(lost, ["h2"], "{}", stderr(&output));
         assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
         Ok(())
     });
@@ -299,13 +290,13 @@ fn another_file_of_the_same_name_on_one_host_is_refused_for_all() {
             // The hosts have one kernel: what one rank holds open, the guard of another would see.
             let mut command = cluster.command("h1,h2,h3", line);
             let output = command.env("BOOT", "one").output().unwrap();
-            assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-            assert!(said(&output).contains(expected), "{}", said(&output));
+            assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+            assert!(stderr(&output).contains(expected), "{}", stderr(&output));
             assert_eq!(
-                said(&output).matches("rigel: ").count(),
+                stderr(&output).matches("rigel: ").count(),
                 1,
                 "{}",
-                said(&output)
+                stderr(&output)
             );
             assert!(bytes() == before, "nothing was written");
             assert!(!path("out").exists());
@@ -336,8 +327,8 @@ fn a_missing_host_or_program_is_reported_and_the_job_ends() {
             let output = cluster.start(hosts, line).wait_with_output().unwrap();
             let is_said = [OURS, or_else]
                 .iter()
-                .any(|why| said(&output).contains(why));
-            assert!(is_said, "{name}: {}", said(&output));
+                .any(|why| stderr(&output).contains(why));
+            assert!(is_said, "{name}: {}", stderr(&output));
             assert!(!output.status.success(), "{name}");
             assert!(!cluster.path("out").exists());
             cluster.wait_until_no_rank_is_left();
@@ -353,7 +344,7 @@ fn no_rank_outlives_its_launcher() {
         for (name, how) in [("k", "KILL"), ("te", "TERM"), ("int", "INT")] {
             let cluster = Cluster::up(name, "true");
             let child = cluster.running(600);
-            signal(&child.id().to_string(), how);
+            signal(child.id(), how);
             cluster.wait_until_no_rank_is_left();
             let output = child.wait_with_output().unwrap();
             let run = cluster.journal();
@@ -364,7 +355,7 @@ fn no_rank_outlives_its_launcher() {
         let cluster = Cluster::up("proxy", "true");
         let mut child = cluster.running(600);
         for proxy in cluster.processes("h3", "hydra_pmi_proxy") {
-            signal(&proxy, "KILL");
+            signal(proxy.parse().unwrap(), "KILL");
         }
         cluster.wait_until_no_rank_is_left();
         let _ = child.kill();

@@ -5,8 +5,8 @@
 //! answers between the hang and the end of the program, which its own log proves.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, test, text, wait,
-    wait_until,
+    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, signal, test, text,
+    wait, wait_until,
 };
 use crate::device::{Behaviour, Device};
 use rigel_model::record::journal::Run;
@@ -68,11 +68,7 @@ impl Measuring {
     }
 
     fn signal(&self, name: &str) {
-        let status = Command::new("kill")
-            .args(["-s", name, &self.child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(status.success(), "kill -s {name}");
+        signal(self.child.id(), name);
     }
 
     /// Waits for the end of the program, during which the device must not answer.
@@ -170,11 +166,7 @@ fn a_signal_ends(engine: &str) {
             has_more() || resumed.try_wait().unwrap().is_some()
         });
         assert!(has_more(), "{:?}", resumed.wait_with_output());
-        let id = resumed.id().to_string();
-        Command::new("kill")
-            .args(["-s", "INT", &id])
-            .status()
-            .unwrap();
+        signal(resumed.id(), "INT");
         let output = resumed.wait_with_output().unwrap();
         assert!(output.status.code().is_some());
         Ok(())
@@ -293,8 +285,7 @@ fn is_said_and_a_signal_ends_it(place: &Place, line: &str) {
         assert!(status.is_none(), "{line}: {status:?}, {}", printed());
         printed().contains("waits for storage: nothing has completed for")
     });
-    let terminate = ["-s", "TERM", &child.id().to_string()];
-    assert!(need("kill", &terminate).is_ok());
+    signal(child.id(), "TERM");
     let mut status = None;
     wait_until(&format!("{line} ends"), || {
         status = child.try_wait().unwrap();
@@ -365,8 +356,7 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
         wait_until("its end is in the journal", || last() == Some(over));
         device.hang(true);
         wait_until("it stalls again", || last() == Some(begun));
-        let terminate = ["-s", "TERM", &watch.id().to_string()];
-        assert!(need("kill", &terminate).is_ok());
+        signal(watch.id(), "TERM");
         let output = watch.wait_with_output().unwrap();
         device.hang(false);
         let _ = reader.kill();

@@ -2,7 +2,7 @@
 //! result, directories that others may write to, texts that control a terminal, a spreadsheet or
 //! fio, and endless files.
 
-use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
+use crate::common::{self, Missing, Place, entries, need, rigel, stderr, test, text, wait};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rigel_device::engine;
 use rigel_model::record::journal::Run;
@@ -21,10 +21,6 @@ const RUN: &str =
 const PRECIOUS: &str = "precious\n";
 /// Another user: the user `nobody` of every Linux.
 const OTHER: u32 = 65534;
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// Makes a run in the directory `run`.
 fn a_run(place: &Place) -> PathBuf {
@@ -74,7 +70,7 @@ fn no_result_is_written_through_a_link() {
         .output()
         .unwrap();
     assert!(
-        refused.status.code() == Some(2) && said(&refused).contains("exists and is not a page"),
+        refused.status.code() == Some(2) && stderr(&refused).contains("exists and is not a page"),
         "{refused:?}"
     );
     std::fs::remove_file(place.0.join("page.html")).unwrap();
@@ -132,7 +128,7 @@ fn a_journal_that_is_a_link_is_not_resumed() {
     let before = std::fs::read(run.join("journal.jsonl")).unwrap();
     let output = rigel(&place, "orion --resume other").output().unwrap();
     assert!(
-        output.status.code() == Some(1) && said(&output).contains("it is a symbolic link"),
+        output.status.code() == Some(1) && stderr(&output).contains("it is a symbolic link"),
         "{output:?}"
     );
     assert_eq!(std::fs::read(run.join("journal.jsonl")).unwrap(), before);
@@ -164,7 +160,7 @@ fn root_refuses_a_result_directory_that_others_can_change() {
             ] {
                 let line = format!("{RUN} --out {name}");
                 let output = rigel(place, &line).output().unwrap();
-                let words = said(&output);
+                let words = stderr(&output);
                 assert_eq!(output.status.code(), Some(2), "{words}");
                 assert!(
                     words.contains(why)
@@ -182,7 +178,7 @@ fn root_refuses_a_result_directory_that_others_can_change() {
                     .current_dir(place.0.join(name))
                     .output()
                     .unwrap();
-                let words = said(&here);
+                let words = stderr(&here);
                 assert!(
                     here.status.code() == Some(2)
                         && words.contains("and root writes no files there"),
@@ -199,18 +195,18 @@ fn root_refuses_a_result_directory_that_others_can_change() {
                     .current_dir(place.0.join(name))
                     .output()
                     .unwrap();
-                assert!(output.status.success(), "{name}: {}", said(&output));
+                assert!(output.status.success(), "{name}: {}", stderr(&output));
             }
             // Files made by Rigel belong to root, wherever they are.
             let output = rigel(place, RUN)
                 .args(["--out", "theirs/new/run"])
                 .output()
                 .unwrap();
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", stderr(&output));
             let moved = rigel(place, "orion --resume theirs/new/run")
                 .output()
                 .unwrap();
-            assert!(moved.status.success(), "{}", said(&moved));
+            assert!(moved.status.success(), "{}", stderr(&moved));
         },
     );
 }
@@ -229,7 +225,7 @@ fn root_follows_no_link_of_others_to_a_result_directory() {
                 .args(["--out", "theirs/link/below"])
                 .output()
                 .unwrap();
-            let words = said(&output);
+            let words = stderr(&output);
             assert!(
                 words
                     .contains("'link' in its path is a symbolic link that another user can change"),
@@ -242,7 +238,7 @@ fn root_follows_no_link_of_others_to_a_result_directory() {
                 .args(["--out", "link/below"])
                 .output()
                 .unwrap();
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", stderr(&output));
             assert!(place.0.join("ours/below/journal.jsonl").is_file());
         },
     );
@@ -274,7 +270,7 @@ fn links_that_wait_for_root_get_nothing() {
         chown(&theirs, Some(OTHER), Some(OTHER)).unwrap();
         let output = rigel(place, RUN).current_dir(&theirs).output().unwrap();
         is_untouched(&victim);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     });
 }
 
@@ -295,7 +291,7 @@ fn results_that_nobody_got_are_no_success() {
             .args(out.iter().flat_map(|out| ["--out", out]))
             .output()
             .unwrap();
-        assert!(output.status.success(), "{line}: {}", said(&output));
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
     }
     std::fs::write(
         place.0.join("series.csv"),
@@ -340,7 +336,7 @@ fn results_that_nobody_got_are_no_success() {
             .stderr(Stdio::piped())
             .output()
             .unwrap();
-        let words = said(&output);
+        let words = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{line}: {words}");
         assert!(
             words.contains("the results could not be written to stdout: No space left"),
@@ -589,7 +585,7 @@ fn nothing_without_an_end_is_read() {
             "orion -run oltp -testname zero",
         ] {
             let output = ends(&place, line);
-            let words = said(&output);
+            let words = stderr(&output);
             assert!(
                 matches!(output.status.code(), Some(1 | 2)),
                 "{line}: {words}"
@@ -614,7 +610,7 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
         "sql run --on . --conf holes.conf",
         "orion -run oltp -testname holes",
     ] {
-        let words = said(&ends(&place, line));
+        let words = stderr(&ends(&place, line));
         assert!(
             words.contains("it is larger than the limit of 1 MiB"),
             "{words}"
@@ -661,7 +657,7 @@ fn a_pipe_from_a_shell_is_read() {
         std::io::Write::write_all(&mut input, series.as_bytes()).unwrap();
         drop(input);
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{path}: {}", said(&output));
+        assert!(output.status.success(), "{path}: {}", stderr(&output));
     }
 }
 
@@ -674,7 +670,7 @@ fn a_password_that_others_can_read_is_not_used() {
     for mode in [0o666, 0o640, 0o604] {
         std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         let output = rigel(&place, line).output().unwrap();
-        let words = said(&output);
+        let words = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{words}");
         assert!(
             words.contains(&format!("others may read or write it (mode {mode:o})")),
@@ -686,7 +682,7 @@ fn a_password_that_others_can_read_is_not_used() {
         );
     }
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-    let words = said(&rigel(&place, line).output().unwrap());
+    let words = stderr(&rigel(&place, line).output().unwrap());
     assert!(!words.contains("password file"), "{words}");
 }
 

@@ -3,21 +3,13 @@
 
 use crate::common::{
     Mounted, Place, entries, in_time, journal_lines, need, peak_of, processes, rigel, scratch_file,
-    test, text, wait, wait_until,
+    signal, test, text, wait, wait_until,
 };
 use rigel_model::Coordinates;
 use rigel_model::record::End;
 use rigel_model::record::journal::Run;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-
-fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args(["-s", name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success(), "kill -s {name}");
-}
 
 /// A run on a scratch file that gets a signal in a point after its first. Returns its output and
 /// its journal.
@@ -35,7 +27,7 @@ fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Outpu
     // The warm-up takes one second at most; if it takes longer, the signal arrives during the
     // warm-up.
     wait(1500);
-    signal(&child, name);
+    signal(child.id(), name);
     let output = child.wait_with_output().unwrap();
     let run = Run::read(&place.0.join("run")).unwrap();
     // Too late: the run was complete, or between two points.
@@ -153,7 +145,7 @@ fn a_run_on_a_model_heeds_signals_however_long_or_many_its_operations() {
             });
             wait(300);
             if running.0.try_wait().unwrap().is_none() {
-                signal(&running.0, name);
+                signal(running.0.id(), name);
             }
             wait_until(&format!("{line} ends by SIG{name}"), || {
                 running.0.try_wait().unwrap().is_some()
@@ -174,7 +166,7 @@ fn a_measurement_of_a_hundred_years_takes_no_memory_for_each_second() {
     let mut running = Running(child);
     wait_until("it measures", || place.0.join("run/journal.jsonl").exists());
     wait(1000);
-    signal(&running.0, "TERM");
+    signal(running.0.id(), "TERM");
     let (status, peak) = peak_of(&mut running.0);
     assert!(
         status.code() == Some(1) && peak < 1 << 30,
@@ -212,7 +204,7 @@ fn an_interrupted_filling_leaves_nothing() {
                 .any(|it| is_unnamed(&it));
             filling || child.try_wait().unwrap().is_some()
         });
-        signal(&child, "INT");
+        signal(child.id(), "INT");
         let output = child.wait_with_output().unwrap();
         // It has a journal if it was already measuring.
         (!place.0.join("run").exists()).then_some((place, output))
@@ -244,7 +236,7 @@ fn a_second_ctrl_c_ends_at_once() {
     wait_until("the run has begun", || {
         place.0.join("run/journal.jsonl").exists()
     });
-    signal(&child, "INT");
+    signal(child.id(), "INT");
     // Two signals at once are the same. It may have ended by now.
     wait(500);
     let _ = Command::new("kill")
@@ -473,7 +465,7 @@ fn an_interrupted_curve_of_commits_is_resumed_and_leaves_no_file() {
             .unwrap();
         let run = place.0.join("run");
         wait_until("the first visit is done", || journal_lines(&run) >= 2);
-        signal(&child, "INT");
+        signal(child.id(), "INT");
         let output = child.wait_with_output().unwrap();
         (output.status.code() == Some(1)).then_some((place, output))
     });

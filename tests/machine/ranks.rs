@@ -1,10 +1,10 @@
 //! Several processes as one run, started as MPI's process managers start them: by a server of PMI-1
 //! in these tests, without a launcher.
 
-use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
+use crate::common::launched::{Rank, journal, run, start, statuses};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{
-    Place, in_time, journal_lines, need, rigel, scratch_file, test, text, wait_until,
+    Place, in_time, journal_lines, need, rigel, scratch_file, stderr, test, text, wait_until,
 };
 use rigel_model::record::End;
 use std::process::{Command, Output};

@@ -1,8 +1,8 @@
 //! `rigel fit` by several processes, started by a server of PMI-1; and how runs of several ranks end:
 //! one exit status for all, which the journal has in its last line.
 
-use crate::common::launched::{Rank, journal, run, start, statuses, stderr};
-use crate::common::{Place, in_time, rigel, wait_until};
+use crate::common::launched::{Rank, journal, run, start, statuses};
+use crate::common::{Place, in_time, rigel, stderr, wait_until};
 use rigel_model::DemandKind;
 use rigel_model::record::journal::Run;
 use std::process::Output;

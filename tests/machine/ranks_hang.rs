@@ -4,10 +4,10 @@
 //! The devices are files of this process, which answer no read from the hang until all ranks have
 //! ended.
 
-use crate::common::launched::{Rank, journal, start, statuses, stderr};
+use crate::common::launched::{Rank, journal, start, statuses};
 use crate::common::pmi::{Dialect, Server};
 use crate::common::{
-    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, test, text,
+    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, stderr, test, text,
     wait_until,
 };
 use crate::device::{Behaviour, Device};

@@ -1,25 +1,14 @@
 //! A soak on a simulated device: its timetable, resuming after every kind of end, and constant
 //! memory use.
 
-use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait_until};
+use crate::common::{self, Mounted, Place, ends, peak_of, rigel, signal, text, wait_until};
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Moment};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-
-fn ends(place: &Place, line: &str, status: i32) -> Output {
-    let output = rigel(place, line).output().unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{line}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
+use std::process::Stdio;
 
 fn read(path: &Path) -> Run {
     Run::read(path).unwrap()
@@ -31,14 +20,6 @@ fn numbers(run: &Run) -> Vec<u32> {
         other => panic!("{other} is no round"),
     };
     run.points.iter().map(number).collect()
-}
-
-fn interrupt(child: &Child) {
-    let status = Command::new("kill")
-        .args(["-s", "INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }
 
 /// The measurements of a round, without values that differ between processes.
@@ -400,7 +381,7 @@ fn a_soak_continues_when_its_target_returns() {
             .last()
             .is_some_and(|record| record.end == End::Complete)
     });
-    interrupt(&child);
+    signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -516,7 +497,7 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
             let before = lines();
             std::fs::remove_file(&filler).unwrap();
             wait_until("those and another are written", || lines() >= before + 4);
-            interrupt(&child);
+            signal(child.id(), "INT");
             told.for_each(drop);
             assert_eq!(child.wait().unwrap().code(), Some(1));
             let run = read(&journal);
@@ -547,7 +528,7 @@ fn reports_work_during_a_soak_and_ctrl_c_keeps_the_results() {
     wait_until("three rounds are done", || rounds() >= 3);
     let said = String::from_utf8(ends(&place, "report run --verbose", 0).stdout).unwrap();
     assert!(said.contains("rounds"), "{said}");
-    interrupt(&child);
+    signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(

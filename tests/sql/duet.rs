@@ -1,7 +1,7 @@
 //! Settings of private servers compared within one run.
 
 use super::common::{Place, entries, test, wait_until};
-use super::{begun, ends, journal_lines, postgres_15, postgres_18, program, said, signal};
+use super::{begun, ends, journal_lines, postgres_15, postgres_18, program, signal, stderr};
 use rigel_model::record::journal::Run;
 use std::path::PathBuf;
 use std::process::Output;
@@ -17,7 +17,7 @@ fn interrupted(place: &Place, line: &str, visits: usize) -> Output {
     wait_until("visits are complete", || {
         journal_lines(&place.0.join("run")) >= wanted
     });
-    signal(&child, "INT");
+    signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(
         entries(&place.0.join("storage")),
@@ -51,7 +51,7 @@ fn values_of_a_servers_setting_are_compared_and_resumed() {
                 "rigel duet --resume run --server-bin {} --server-set jit=off --vary io_method=sync,worker",
                 bin.display()
             );
-            assert!(said(&output).contains(&hint), "{output:?}");
+            assert!(stderr(&output).contains(&hint), "{output:?}");
             let before = Run::read(&place.0.join("run")).unwrap();
 
             // What a journal says is not run without being said again.

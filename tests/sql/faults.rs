@@ -3,8 +3,8 @@
 use super::common::{Place, in_time, test, wait_until};
 use super::psql::Psql;
 use super::{
-    begun, client, ends, number, postgres_15, postgres_18, program, said, serve, serve_mariadb,
-    signal,
+    begun, client, ends, number, postgres_15, postgres_18, program, serve, serve_mariadb, signal,
+    stderr,
 };
 use mysql::prelude::Queryable;
 use rigel_database::server::Server;
@@ -49,7 +49,7 @@ fn a_lost_server_ends_the_run_which_can_be_resumed() {
             }
             Some((output, out))
         });
-        let words = said(&output);
+        let words = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{words}");
         assert!(
             words.contains("the run ended at ") && words.contains("the connection was lost"),
@@ -105,9 +105,9 @@ fn a_soak_outlives_a_server_that_goes_and_comes_back() {
                 .last()
                 .is_some_and(|record| record.end == End::Complete)
         });
-        signal(&child, "INT");
+        signal(child.id(), "INT");
         let output = child.wait_with_output().unwrap();
-        let words = said(&output);
+        let words = stderr(&output);
         assert!(
             output.status.code() == Some(1) && words.contains("rigel soak --resume run"),
             "{words}"
@@ -154,7 +154,7 @@ fn a_session_that_the_server_ends_ends_the_run() {
             number(&mut database, one) == 1
         });
         let output = child.wait_with_output().unwrap();
-        let words = said(&output);
+        let words = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{words}");
         // The reason comes from the server or the kernel, whichever arrives first: it must be
         // reported in any case.
@@ -267,7 +267,7 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
                 .env("PGPASSWORD", "wr0ng")
                 .output()
                 .unwrap();
-            let words = said(&wrong);
+            let words = stderr(&wrong);
             assert_eq!(wrong.status.code(), Some(1));
             assert!(
                 words.contains("does not accept the password of ana")
@@ -311,7 +311,7 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
                     .unwrap()
             };
             let open = by_pass(0o644);
-            let words = said(&open);
+            let words = stderr(&open);
             assert!(
                 open.status.code() == Some(1) && words.contains("others may read it"),
                 "{words}"
@@ -371,7 +371,7 @@ fn a_server_hangs(place: &Place, server: &Server, searched: &mut dyn FnMut() -> 
     wait_until("the stall is said", || {
         printed().contains("nothing has completed for")
     });
-    signal(&child, "TERM");
+    signal(child.id(), "TERM");
     let mut status = None;
     wait_until("the program ends while the server hangs", || {
         status = child.try_wait().unwrap();
@@ -400,7 +400,7 @@ fn a_server_hangs(place: &Place, server: &Server, searched: &mut dyn FnMut() -> 
     let before = searched();
     let mut child = begun_into(place, "sql run --resume run", "resumed");
     wait_until("the resumed run measures", || searched() > before + 10);
-    signal(&child, "INT");
+    signal(child.id(), "INT");
     child.wait().unwrap();
 }
 
@@ -463,7 +463,7 @@ fn a_watch_says_that_a_server_does_not_answer_and_ends() {
         wait_until("the stall is said", || {
             printed().contains("nothing has completed for 1")
         });
-        signal(&child, "TERM");
+        signal(child.id(), "TERM");
         wait_until("the program ends while the server hangs", || {
             child.try_wait().unwrap().is_some()
         });

@@ -2,7 +2,7 @@
 //! did, and what is refused.
 
 use super::common::{Place, test};
-use super::{client, count, ends, number, postgres_15, program, said, serve, serve_mariadb};
+use super::{client, count, ends, number, postgres_15, program, serve, serve_mariadb, stderr};
 use serde_json::Value;
 
 /// The JSON report of a fit, whatever it answers: how much a machine carries is not the question.
@@ -15,7 +15,7 @@ fn fitted(place: &Place, line: &str) -> Value {
     assert!(
         [Some(0), Some(3), Some(4)].contains(&status),
         "{line}: {}",
-        said(&output)
+        stderr(&output)
     );
     serde_json::from_slice(&output.stdout).expect("one document on stdout")
 }

@@ -150,10 +150,10 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
                 wait_until("two points are complete", || {
                     journal_lines(&place.0.join("run")) > 2
                 });
-                signal(&child, "INT");
+                signal(child.id(), "INT");
                 let output = child.wait_with_output().unwrap();
                 let run = Run::read(&place.0.join("run")).unwrap();
-                (run.complete().len() < 8).then(|| (place, super::said(&output), run))
+                (run.complete().len() < 8).then(|| (place, super::stderr(&output), run))
             });
             let again = format!("rigel layers --resume run --server-bin {}", text(&bin));
             assert!(
@@ -176,7 +176,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
                 text(&bin)
             );
             let output = rigel(&place, &line).output().unwrap();
-            assert!(output.status.success(), "{}", super::said(&output));
+            assert!(output.status.success(), "{}", super::stderr(&output));
             assert_eq!(entries(&place.0), [place.0.join("run")]);
             let after = Run::read(&place.0.join("run")).unwrap();
             assert_eq!(

@@ -186,7 +186,7 @@ fn a_killed_load_is_resumed_and_loads_every_row_once() {
                     return None;
                 }
                 assert_eq!(output.status.code(), Some(2), "{output:?}");
-                Some(super::said(&output))
+                Some(super::stderr(&output))
             });
             assert!(
                 said.contains("has no tables of rigel sql load, or not all of them"),

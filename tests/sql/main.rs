@@ -26,14 +26,14 @@ mod silent;
 mod trust;
 mod watch;
 
-use common::{Missing, Place, journal_lines, rigel};
+use common::{Missing, Place, journal_lines, rigel, signal, stderr};
 use psql::Psql;
 use rigel_database::server::{Server, ServerRequest};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Bytes, Dbms, MIB};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 fn postgres_15() -> Result<PathBuf, Missing> {
@@ -112,16 +112,12 @@ fn program(place: &Place, line: &str) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// Runs the program, which must end with this status. Returns its stderr.
 #[track_caller]
 fn ends(place: &Place, line: &str, status: i32) -> String {
     let output = program(place, line).output().unwrap();
     assert_eq!(output.status.code(), Some(status), "{line}: {output:?}");
-    said(&output)
+    stderr(&output)
 }
 
 /// The JSON report of a run.
@@ -130,7 +126,7 @@ fn measured(place: &Place, line: &str) -> Value {
     let output = program(place, &format!("{line} --no-progress --json"))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{line}: {}", said(&output));
+    assert!(output.status.success(), "{line}: {}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("one document on stdout")
 }
 
@@ -141,14 +137,6 @@ fn begun(place: &Place, line: &str) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
-}
-
-fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args(["-s", name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success(), "kill -s {name}");
 }
 
 /// A count in a report.

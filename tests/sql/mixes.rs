@@ -246,7 +246,7 @@ fn a_statement_that_the_server_ends_is_a_failed_operation() {
             let output = super::program(&place, &format!("sql run {} {line}", server.url()))
                 .output()
                 .unwrap();
-            let said = super::said(&output);
+            let said = super::stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{said}");
             assert!(said.contains("5 I/Os failed"), "{said}");
             let printed = String::from_utf8(output.stdout).unwrap();

@@ -2,7 +2,7 @@
 //! and nothing is left.
 
 use super::common::{Place, entries, test};
-use super::{ends, postgres_15, program, said};
+use super::{ends, postgres_15, program, stderr};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ fn plans_of_a_private_server_are_measured_and_judged_by_what_storage_delivered()
                 bin.display()
             );
             let output = program(&place, &line).output().unwrap();
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", stderr(&output));
             assert_eq!(entries(&place.0.join("storage")), NOTHING);
             let document: Value = serde_json::from_slice(&output.stdout).unwrap();
             let plans = &document["plans"];

@@ -156,7 +156,7 @@ fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
                     under_way(&place, &bin, "--scale 2000 -t 2 --run-time 1h --warm-up 0s");
                 wait_until("it measures", || journal_lines(&place.0.join("run")) > 0);
                 common::wait(700 * u64::from(factor));
-                signal(&child, "INT");
+                signal(child.id(), "INT");
                 let output = child.wait_with_output().unwrap();
                 let run = Run::read(&place.0.join("run")).unwrap();
                 let some = run
@@ -165,7 +165,7 @@ fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
                     .any(|point| point.streams[0].total().done > 0);
                 some.then_some((place, server, output, run))
             });
-            let said = super::said(&output);
+            let said = super::stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{said}");
             assert!(
                 said.contains("the run ended before it was complete"),
@@ -204,7 +204,7 @@ fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<Run> 
     let status = if name == "KILL" {
         kill(&mut child)
     } else {
-        signal(&child, name);
+        signal(child.id(), name);
         child.wait().unwrap()
     };
     let run = Run::read(&place.0.join("run")).unwrap();
@@ -338,14 +338,14 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
                 wait_until("a point is complete", || {
                     journal_lines(&place.0.join("run")) > 1
                 });
-                signal(&child, "INT");
+                signal(child.id(), "INT");
                 let output = child.wait_with_output().unwrap();
                 let run = Run::read(&place.0.join("run")).unwrap();
                 let hint = "`rigel sql run --resume run --server-set innodb_io_capacity=500`";
                 assert!(
-                    output.status.success() || super::said(&output).contains(hint),
+                    output.status.success() || super::stderr(&output).contains(hint),
                     "{}",
-                    super::said(&output)
+                    super::stderr(&output)
                 );
                 (run.complete().len() < 3).then_some((place, run))
             });
@@ -364,7 +364,7 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
                 .args(["--resume", "../run"])
                 .current_dir(place.0.join("elsewhere"));
             let output = again.output().unwrap();
-            assert!(output.status.success(), "{}", super::said(&output));
+            assert!(output.status.success(), "{}", super::stderr(&output));
             let after = Run::read(&place.0.join("run")).unwrap();
             assert_eq!(
                 (&after.points[..before.points.len()], after.complete().len()),
@@ -387,12 +387,12 @@ fn ctrl_c_while_loading_leaves_nothing() {
                 &bin,
                 &format!("--scale {}000 -t 2", 60 * factor.min(8)),
             );
-            signal(&child, "INT");
+            signal(child.id(), "INT");
             let output = child.wait_with_output().unwrap();
             // It has a journal if it was already measuring.
             (!place.0.join("run").exists()).then_some((place, server, output))
         });
-        let said = super::said(&output);
+        let said = super::stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains("the load was stopped after"), "{said}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
@@ -500,7 +500,7 @@ fn the_files_of_slob_and_pgio_run_unchanged() {
             );
             let line = format!("{line} --warm-up 0s --no-progress --json");
             let output = super::program(&place, &line).output().unwrap();
-            let said = super::said(&output);
+            let said = super::stderr(&output);
             assert!(output.status.success(), "{said}");
             assert_eq!(entries(&place.0.join("storage")), NOTHING);
             let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

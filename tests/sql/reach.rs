@@ -5,7 +5,7 @@ use super::{
     assert_agree, assert_offered, begun, client, count, ends, journal_lines, measured, number,
     postgres_15, postgres_18, serve, signal,
 };
-use super::{program, said, witness};
+use super::{program, stderr, witness};
 use rigel_database::server::Server;
 use rigel_model::record::journal::Run;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -31,12 +31,12 @@ fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
                 wait_until("the first point is done", || {
                     journal_lines(&place.0.join(&out)) >= 2
                 });
-                signal(&child, "INT");
+                signal(child.id(), "INT");
                 let output = child.wait_with_output().unwrap();
                 let done = Run::read(&place.0.join(&out)).unwrap().complete().len();
                 (done < 3).then_some((output, out))
             });
-            let words = said(&output);
+            let words = stderr(&output);
             assert!(
                 output.status.code() == Some(1)
                     && words.contains(&format!("rigel curve --resume {out}")),
@@ -211,7 +211,7 @@ fn every_kind_of_password_opens_the_door_and_a_wrong_one_does_not() {
                         let url = format!("postgres://eva@{address}/postgres?sslmode={mode}");
                         let mut program = program(&place, &format!("sql drop {url}"));
                         let output = program.env("PGPASSWORD", password).output().unwrap();
-                        (output.status.success(), said(&output))
+                        (output.status.success(), stderr(&output))
                     };
                     let right = format!("pa\u{df}w\u{f6}rt{method}");
                     wait_until("the rule holds", || {
@@ -320,7 +320,7 @@ fn connections_are_protected_as_requested() {
             )
             .output()
             .unwrap();
-            (output.status.success(), said(&output))
+            (output.status.success(), stderr(&output))
         };
         let rooted = |mode: &str, root: &Path| {
             reached(&format!("sslmode={mode}&sslrootcert={}", root.display()))

@@ -1,7 +1,7 @@
 //! Servers that fall silent: one signal ends the program, and it says whom it waited for.
 
 use super::common::{Place, rigel, test, wait_until};
-use super::{begun, said, serve_mariadb, signal};
+use super::{begun, serve_mariadb, signal, stderr};
 use rigel_model::record::StallChange::{self, Begun, Ended, Over};
 use rigel_model::record::journal::Run;
 use std::io::{Read, Write};
@@ -88,10 +88,10 @@ fn one_signal_ends(verb: &str, url: &str, silent: &Receiver<()>) {
     // A program that ended before it connected would be waited for without end.
     let connected = silent.recv_timeout(Duration::from_secs(300));
     assert!(connected.is_ok(), "{verb} did not connect");
-    signal(&child, "TERM");
+    signal(child.id(), "TERM");
     // This waits for ever if the program does.
     let output = child.wait_with_output().unwrap();
-    let printed = said(&output);
+    let printed = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{verb}: {printed}");
     assert!(
         printed.contains(url.split('?').next().unwrap())
@@ -170,14 +170,14 @@ fn a_watch_notes_when_its_server_stops_answering_and_when_it_goes_on() {
         wait_until("its end is in the journal", || changes() == [Begun, Over]);
         is_silent.store(true, Ordering::Relaxed);
         wait_until("it is silent again", || changes() == [Begun, Over, Begun]);
-        signal(&child, "TERM");
+        signal(child.id(), "TERM");
         let output = child.wait_with_output().unwrap();
         is_silent.store(false, Ordering::Relaxed);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(changes(), [Begun, Over, Begun, Ended]);
         let report = |line: &str| {
             let output = rigel(&place, line).output().unwrap();
-            assert!(output.status.success(), "{line}: {}", said(&output));
+            assert!(output.status.success(), "{line}: {}", stderr(&output));
             String::from_utf8(output.stdout).unwrap()
         };
         let text = report("report run --verbose");

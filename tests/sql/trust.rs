@@ -3,7 +3,7 @@
 
 use super::common::{Place, test};
 use super::psql::Psql;
-use super::{client, ends, number, postgres_15, postgres_18, program, said, serve};
+use super::{client, ends, number, postgres_15, postgres_18, program, serve, stderr};
 
 /// Makes the user `mallory` with a function that makes her a superuser if a superuser calls it, and
 /// returns her session.
@@ -87,7 +87,7 @@ fn tables_that_could_run_code_of_another_user_are_left_alone() {
                     let output = program(&place, &format!("sql {verb} {url}"))
                         .output()
                         .unwrap();
-                    let said = said(&output);
+                    let said = stderr(&output);
                     assert!(!has_risen(owner), "by sql {verb}, which said: {said}");
                     assert!(
                         output.status.code() == Some(2) && said.contains(words),

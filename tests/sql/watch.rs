@@ -61,7 +61,7 @@ fn what_a_user_may_not_see_is_said_and_the_counters_remain() {
                         number(&mut owner, "SELECT count(c1) FROM rigel.blocks_1");
                         has_reads(&place.0.join(run))
                     });
-                    signal(&child, "INT");
+                    signal(child.id(), "INT");
                     assert!(child.wait().unwrap().success(), "{line}");
                     // A session publishes its counters at the latest when it ends.
                     owner = client(url);

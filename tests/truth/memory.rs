@@ -1,6 +1,6 @@
 //! The memory of a run is bounded, whatever its depth and duration.
 
-use crate::common::{Place, need, peak_of, peak_so_far, scratch_file, text, wait, wait_until};
+use crate::common::{Place, peak_of, peak_so_far, scratch_file, signal, text, wait, wait_until};
 use rigel_model::MIB;
 use std::process::{Command, Stdio};
 
@@ -47,10 +47,7 @@ fn a_run_needs_little_memory_beside_its_buffers() {
         wait_until("all buffers are in use", || peak_so_far(&child) > buffers);
         // Some time of work with all of them.
         wait(1000);
-        assert!(
-            need("kill", &["-INT", &child.id().to_string()]).is_ok(),
-            "{name} still runs"
-        );
+        signal(child.id(), "INT");
         let (status, peak) = peak_of(&mut child);
         assert_eq!(status.code(), Some(1), "{name} was interrupted");
         assert!(

@@ -4,12 +4,9 @@ use rigel_device::engine::layout::VolumeMap;
 use rigel_device::engine::opened::Opened;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{self, Engine};
-use rigel_drive::Terms;
-use rigel_model::record::PointRecord;
 use rigel_model::{Coordinates, Layout, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 /// Size of a small read in bytes.
 pub(crate) const LENGTH: u32 = 8192;
@@ -75,12 +72,4 @@ pub(crate) fn reads(
     }
 }
 
-pub(crate) fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let terms = Terms {
-        workers: 1,
-        stop: &AtomicBool::new(false),
-        enough: &|_| false,
-        cue: None,
-    };
-    rigel_drive::point(engine, point, &terms, &mut |_| ()).unwrap()
-}
+pub(crate) use super::common::run as measure;

@@ -2,7 +2,9 @@
 //! in its journal once, with its bytes, whatever the machine does meanwhile.
 
 use super::{rigel, witness::Device};
-use crate::common::{Missing, Place, journal_lines, kill, scratch_file, test, text, wait_until};
+use crate::common::{
+    Missing, Place, journal_lines, kill, scratch_file, signal, test, text, wait_until,
+};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{DiskInterval, FlowKind, RequestFlow, TracedRequests};
@@ -41,16 +43,8 @@ fn begun(place: &Place, device: &Path, more: &[&str]) -> Child {
     child
 }
 
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args(["-s", name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-}
-
 fn ended(child: Child) -> Output {
-    signal(&child, "INT");
+    signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     // A process that waits in the kernel for a disk that stands still is left behind, and that is said.
