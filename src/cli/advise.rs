@@ -9,6 +9,7 @@ use super::progress::ProgressMode;
 use super::report::warn_if_cut;
 use clap::Args;
 use rigel_analyse::{AdviceTerms, Calibration, DemandAgainst, PlanTest, Product, against};
+use rigel_device::observe::stack::device_number;
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Error, FindingName, GIB, TargetFacts, shell_path, usage};
 use rigel_report::advice;
@@ -196,7 +197,7 @@ fn refuse_other_storage(directory: &Path, facts: &TargetFacts) -> Result<(), Err
         // The server refuses it with the reason.
         return Ok(());
     };
-    let there = (rustix::fs::major(there), rustix::fs::minor(there));
+    let there = device_number(there);
     if devices.peek().is_some() && devices.all(|device| device != there) {
         return Err(usage!(
             "--plans-on '{directory}' is on device {major}:{minor}, which is not the storage that \

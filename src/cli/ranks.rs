@@ -52,7 +52,7 @@ pub struct JoinArgs {
     /// Time in which all ranks must have started [default: 60s]
     #[arg(long, value_name = "TIME", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub join: Option<Nanos>,
-    /// Time without a sign of life after which a rank is lost: longer than the network may be away
+    /// Time without a heartbeat after which a rank is lost: longer than the network may be away
     /// [default: 10s, the minimum]
     #[arg(long, value_name = "TIME", help_heading = SEVERAL_HOSTS, hide_short_help = true)]
     pub rank_silence: Option<Nanos>,

@@ -44,8 +44,17 @@ impl Chunk {
     }
 }
 
-/// The chunks of `tables`, with `rows` rows each, that are not in `there`. `names` are the names of
-/// the tables for reads by key, and of the tables for scans.
+/// The names of all tables with the rows of each. `names` are those of the tables for reads by key, and of
+/// the tables for scans.
+pub(super) fn named(
+    tables: Tables,
+    names: [fn(usize) -> String; 2],
+) -> impl Iterator<Item = (String, u64)> {
+    let sorts = names.into_iter().zip([tables.scale, tables.scan_blocks]);
+    sorts.flat_map(move |(name, of)| (0..tables.schemas as usize).map(move |at| (name(at), of)))
+}
+
+/// The chunks of `tables`, with `rows` rows each, that are not in `there`.
 pub(super) fn missing(
     tables: Tables,
     rows: u64,
@@ -53,15 +62,12 @@ pub(super) fn missing(
     there: &BTreeSet<(String, u64)>,
 ) -> Vec<Chunk> {
     let step = usize::try_from(rows).expect("a chunk is small");
-    let sorts = names.into_iter().zip([tables.scale, tables.scan_blocks]);
-    let all = sorts.flat_map(|(name, of)| {
-        (0..tables.schemas as usize).flat_map(move |table| {
-            (0..of).step_by(step).map(move |first| Chunk {
-                table: name(table),
-                first,
-                end: of.min(first + rows),
-                of,
-            })
+    let all = named(tables, names).flat_map(|(table, of)| {
+        (0..of).step_by(step).map(move |first| Chunk {
+            table: table.clone(),
+            first,
+            end: of.min(first + rows),
+            of,
         })
     });
     all.filter(|chunk| !there.contains(&(chunk.table.clone(), chunk.first)))

@@ -23,6 +23,23 @@ pub(super) fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> 
     })
 }
 
+/// Warns of each setting, given with what makes commits durable, that is not so.
+pub(super) fn less_durable(facts: &ServerFacts, wanted: &[(&str, &str)]) -> Vec<Finding> {
+    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
+    let differs = |(name, wanted): &&(&str, &str)| setting(name) != *wanted;
+    let warning = |(name, wanted): &(&str, &str)| {
+        Finding::warning(
+            FindingName::NotDurable,
+            format!(
+                "{name} is {} on the server: its commits are less durable than those of other servers",
+                setting(name)
+            ),
+            format!("set {name} = {wanted} before comparing commits with those of another server"),
+        )
+    };
+    wanted.iter().filter(differs).map(warning).collect()
+}
+
 /// Sum of the counters of all servers; `None` if one of them does not answer.
 pub(super) fn sum_of_all(
     mut samples: impl Iterator<Item = Option<ServerSample>>,

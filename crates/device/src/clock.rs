@@ -6,6 +6,7 @@
 //! other module may name `Instant` or `SystemTime`.
 
 use rigel_model::{Moment, Nanos};
+use rustix::time::ClockId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -65,31 +66,27 @@ impl Clock {
     }
 }
 
+fn read(clock: ClockId) -> Nanos {
+    let time = rustix::time::clock_gettime(clock);
+    Nanos(
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
 /// CPU time of all threads of this process, user and system.
 pub fn process_cpu() -> Nanos {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Nanos(
-        u64::try_from(spent.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(spent.tv_nsec).unwrap_or(0),
-    )
+    read(ClockId::ProcessCPUTime)
 }
 
 /// The machine's monotonic clock, by which the kernel times its events.
 pub fn monotonic() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Nanos(
-        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(now.tv_nsec).unwrap_or(0),
-    )
+    read(ClockId::Monotonic)
 }
 
 /// Time since the machine was started, including sleep. Used for timetables of days.
 pub fn since_boot() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Nanos(
-        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(now.tv_nsec).unwrap_or(0),
-    )
+    read(ClockId::Boottime)
 }
 
 /// Cost of one reading of the real clock in nanoseconds: the mean of a thousand.

@@ -13,6 +13,9 @@ use std::io::{self, Write};
 /// was compressed or not. An AWR report of a large system has 5 MiB.
 pub(super) const REPORT_MAX: Bytes = Bytes(32 * MIB);
 
+/// The bound of a histogram's bucket, in milliseconds, from which on it has none: it is longer than any time.
+pub(super) const NO_BOUND_MS: f64 = 1e15;
+
 /// Lines at the beginning of a file that decide what it is: a client may say something before.
 pub(super) const LINES_BEFORE: usize = 200;
 

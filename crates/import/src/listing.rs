@@ -4,6 +4,7 @@
 //! histograms of waits from `v$event_histogram_micro` and its relatives.
 
 use super::awr::{count, event, figure, plain};
+use super::limits::NO_BOUND_MS;
 use super::ruler::{LineCells, Ruler, expanded, unclear};
 use super::source::Source;
 use super::table;
@@ -59,9 +60,6 @@ const REPEATED: &[&str] = &[
 
 /// Maximum length of a cell that is repeated, in bytes: an identifier's of Oracle.
 const REPEATED_MAX: usize = 128;
-
-/// A time above this many milliseconds means no bound.
-const NO_BOUND_MS: f64 = 1e15;
 
 /// The note about a single listing of a histogram.
 pub(super) const SINCE_START: &str = "a listing of a histogram counts since the instance was started: it has a distribution and no \

@@ -27,6 +27,7 @@ mod point;
 mod point_limits;
 mod provisioned;
 pub mod record;
+mod serde_defaults;
 mod spoken;
 mod sql;
 mod stalled;

@@ -1,6 +1,7 @@
 //! A data point: one or a few streams that run together for a limited time.
 
 use super::{Bytes, Kind, LogKind, Nanos, Objective, Pattern, Ratio, SqlWork};
+use crate::serde_defaults::{is_one, is_zero, one};
 use serde::{Deserialize, Serialize};
 
 /// Identifies a point of a plan: its step and its load. No two points of a run have the same.
@@ -158,7 +159,7 @@ pub enum Coordinates {
         /// Outstanding I/Os of each of them, or its in-flight limit.
         depth: u32,
         /// Offered operations per second of each of them; 0 in a closed loop.
-        #[serde(default, skip_serializing_if = "is_none_offered")]
+        #[serde(default, skip_serializing_if = "is_zero")]
         rate_per_s: u64,
         /// Number of the round, from 1.
         round: u32,
@@ -241,34 +242,6 @@ impl ActiveRanks {
             Self::Only(rank) => format!("only:{rank}"),
         }
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_none_offered(number: &u64) -> bool {
-    *number == 0
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_one(number: &u32) -> bool {
-    *number == 1
-}
-
-const fn one() -> u32 {
-    1
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// What a point measures, without its load.

@@ -3,6 +3,7 @@
 use super::{
     Bytes, Error, Kind, LifeCycle, LogKind, Nanos, Ratio, SyncMethod, shell_path, shell_word,
 };
+use crate::serde_defaults::{is_one, one};
 use crate::usage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -202,18 +203,6 @@ pub struct SqlWork {
     /// operation is sent after the answer to the one before it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pipeline: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_one(pipeline: &u32) -> bool {
-    *pipeline == 1
 }
 
 impl SqlWork {

@@ -8,8 +8,10 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
 use std::io::{ErrorKind, Read, Write};
 
-/// Maximum length of a frame's bytes. Whatever a peer says, no more is read.
-pub const FRAME_MAX: usize = 16 << 20;
+/// Maximum length of a frame's bytes, and of a message that is sent deflated once it is inflated: who
+/// receives it needs memory for all of it. Whatever a peer says, no more is read. A longer message is sent
+/// in parts by whoever makes it.
+pub(crate) const FRAME_MAX: usize = 16 << 20;
 
 /// Length of what stands before a frame's bytes: their number, and the kind.
 const HEAD: usize = 5;
@@ -47,7 +49,7 @@ impl Seal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum FrameKind {
-    /// A sign of life.
+    /// A heartbeat.
     Beat = 0,
     /// A question for the peer's clock: eight bytes that come back.
     Ping = 1,

@@ -7,7 +7,7 @@
 //! has a connection to rank 0 (`star`), because a process manager cannot tell that a rank hangs,
 //! and takes a hundred times as long.
 //!
-//! Every rank sends a sign of life each second. Rank 0 gives up a rank that it has not heard for ten
+//! Every rank sends a heartbeat each second. Rank 0 gives up a rank that it has not heard for ten
 //! seconds, or as long as the user says, and others give up rank 0 three seconds earlier. Who gives
 //! up, or whose launcher is gone, sets the stop flag of its run. This module knows nothing of what is
 //! measured.
@@ -23,7 +23,7 @@ pub mod pmi;
 mod star;
 
 pub use clocks::ClockOffset;
-pub use frame::FRAME_MAX;
+use frame::FRAME_MAX;
 #[cfg(feature = "mpi")]
 pub use library::MpiLibrary;
 pub use manager::{BarrierTimes, ProcessManager};
@@ -53,7 +53,7 @@ use std::time::Duration;
 
 /// Barriers that only bound the clocks.
 const BOUNDING: usize = 3;
-/// Time from one sign of life to the next.
+/// Time from one heartbeat to the next.
 const BEAT: Nanos = Nanos::from_secs(1);
 /// Rank 0 gives up a rank that is silent for this long, unless the user says longer.
 pub const SILENCE_LEAST: Nanos = Nanos::from_secs(10);
@@ -70,9 +70,6 @@ const GRACE_ROOT: Nanos = Nanos::from_secs(60);
 const LAST: Nanos = Nanos::from_secs(30);
 /// Messages from this length on are deflated.
 const DEFLATE_FROM: usize = 4096;
-/// Maximum length of a message, also of one that is sent deflated: who receives it needs memory for
-/// all of it. A longer one is sent in parts by whoever makes it.
-const MESSAGE_MAX: usize = FRAME_MAX;
 /// Number of messages that wait to be received. Who reads a connection waits with the next one.
 const INBOX: usize = 64;
 
@@ -81,7 +78,7 @@ const INBOX: usize = 64;
 pub struct Joining {
     /// Time in which all ranks must have started, and then reach rank 0.
     pub within: Nanos,
-    /// Time without a sign of life after which a rank is lost; at least [`SILENCE_LEAST`], and the same
+    /// Time without a heartbeat after which a rank is lost; at least [`SILENCE_LEAST`], and the same
     /// at every rank.
     pub silence: Nanos,
     /// Names and addresses of this host, best first, for the case that it is rank 0's.
@@ -198,7 +195,7 @@ struct Link {
 /// What the threads of a process share.
 struct SharedLinks {
     rank: usize,
-    /// Time without a sign of life after which this rank gives up another.
+    /// Time without a heartbeat after which this rank gives up another.
     limit: Nanos,
     clock: Clock,
     links: Vec<Link>,
@@ -815,7 +812,7 @@ impl SharedLinks {
         let _ = arrivals.try_send((rank, Arrival::Lost));
     }
 
-    /// Sends signs of life, passes a stop on, and watches the launcher.
+    /// Sends heartbeats, passes a stop on, and watches the launcher.
     fn beat(&self, arrivals: &SyncSender<(usize, Arrival)>, end_itself: Option<fn()>) {
         let launcher = getppid();
         let (mut next, mut unstopped) = (Nanos(0), Vec::from_iter(&self.links));
@@ -865,7 +862,7 @@ impl SharedLinks {
 
 /// The silence after which `rank` gives up the other end of a connection.
 ///
-/// The last sign of life that arrived at rank 0 was sent up to a beat before the link was cut, so
+/// The last heartbeat that arrived at rank 0 was sent up to a beat before the link was cut, so
 /// rank 0 may wait that much less than its limit from then on. The other side waits for all of its
 /// own limit, and needs some time to stop. Between the two are 3 s.
 fn limit_of(rank: usize, silence: Nanos) -> Nanos {
@@ -883,7 +880,7 @@ fn is_gone(launcher: Option<Pid>) -> bool {
 
 fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
     let text = serde_json::to_vec(message).expect("messages are maps with text keys");
-    if text.len() > MESSAGE_MAX {
+    if text.len() > FRAME_MAX {
         return Err(failed!(
             "a message of {count} bytes is longer than 16 MiB",
             "measure shorter points, or with wider windows",
@@ -904,9 +901,9 @@ fn packed(message: &impl Serialize) -> Result<(FrameKind, Vec<u8>), Error> {
 fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     DeflateDecoder::new(bytes)
-        .take(MESSAGE_MAX as u64 + 1)
+        .take(FRAME_MAX as u64 + 1)
         .read_to_end(&mut text)?;
-    if text.len() > MESSAGE_MAX {
+    if text.len() > FRAME_MAX {
         return Err(std::io::Error::other("a message longer than 16 MiB"));
     }
     Ok(text)
@@ -1041,7 +1038,7 @@ mod tests {
 
     #[test]
     fn a_message_needs_no_more_than_16_mib_on_either_side() {
-        let long = "x".repeat(MESSAGE_MAX);
+        let long = "x".repeat(FRAME_MAX);
         let error = packed(&long).unwrap_err().to_string();
         assert!(error.contains("longer than 16 MiB"), "{error}");
         let deflated = |length: usize| {
@@ -1049,16 +1046,16 @@ mod tests {
             deflated.write_all(&vec![0; length]).unwrap();
             deflated.finish().unwrap()
         };
-        assert_eq!(inflated(&deflated(MESSAGE_MAX)).unwrap().len(), MESSAGE_MAX);
-        assert!(inflated(&deflated(MESSAGE_MAX + 1)).is_err());
+        assert_eq!(inflated(&deflated(FRAME_MAX)).unwrap().len(), FRAME_MAX);
+        assert!(inflated(&deflated(FRAME_MAX + 1)).is_err());
     }
 
     proptest! {
         #[test]
         fn a_rank_whose_link_is_cut_stops_before_rank_0_gives_it_up(
-            // When the link is cut, after the last sign of life that went through.
+            // When the link is cut, after the last heartbeat that went through.
             since_beat in 0.0..1.0_f64,
-            // A sign of life that a busy machine sends late, and one that is long on its way.
+            // A heartbeat that a busy machine sends late, and one that is long on its way.
             late_ms in 0.0..500.0_f64,
             delay_ms in 0.0..500.0_f64,
             // Each clock runs too fast or too slow by this.

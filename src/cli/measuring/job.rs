@@ -8,6 +8,7 @@ use crate::cli::progress::ProgressMode;
 use crate::cli::ranks::RanksArgs;
 use crate::cli::results::Results;
 use rigel_analyse::SoFar;
+use rigel_device::observe::stack::device_number;
 
 use rigel_database::Access;
 use rigel_device::clock;
@@ -300,7 +301,7 @@ pub(in crate::cli) fn same_device(
     then: Option<(u32, u32)>,
 ) -> Result<Option<(u32, u32)>, Error> {
     let device = std::fs::metadata(directory).ok().map(|facts| facts.dev());
-    let now = device.map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
+    let now = device.map(device_number);
     match then.zip(now).filter(|(then, now)| then != now) {
         Some(((major, minor), (major_now, minor_now))) => Err(usage!(
             "this run cannot be resumed: '{directory}' was on device {major}:{minor} and is on \

@@ -495,26 +495,14 @@ fn is_direct(settings: &BTreeMap<String, String>) -> bool {
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     let mut findings = Vec::from_iter(crate::counters::cache_warning(facts, "buffer pool"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
-    let durable = [
-        ("innodb_flush_log_at_trx_commit", "1", true),
-        ("innodb_doublewrite", "ON", true),
-        ("sync_binlog", "1", setting("log_bin") == "ON"),
+    let mut wanted = vec![
+        ("innodb_flush_log_at_trx_commit", "1"),
+        ("innodb_doublewrite", "ON"),
     ];
-    for (name, wanted, matters) in durable {
-        if matters && setting(name) != wanted {
-            findings.push(Finding::warning(
-                FindingName::NotDurable,
-                format!(
-                    "{name} is {} on the server: its writes are less safe than those of other \
-                     servers",
-                    setting(name)
-                ),
-                format!(
-                    "set {name} = {wanted} before comparing updates with those of another server"
-                ),
-            ));
-        }
+    if setting("log_bin") == "ON" {
+        wanted.push(("sync_binlog", "1"));
     }
+    findings.extend(crate::counters::less_durable(facts, &wanted));
     if !facts.plan.is_empty()
         && !facts
             .plan

@@ -402,11 +402,7 @@ fn verify(
     tables: Tables,
 ) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
-    let schemas = 0..tables.schemas as usize;
-    let wanted = schemas
-        .clone()
-        .map(|table| (blocks_table(table), tables.scale));
-    for (name, rows) in wanted.chain(schemas.map(|table| (scan_table(table), tables.scan_blocks))) {
+    for (name, rows) in chunks::named(tables, [blocks_table, scan_table]) {
         let (pages, most) = pages(connection, address, &name, rows, tables.block)?;
         let is_read_by_key = rows == tables.scale && name.contains("blocks");
         let counted = if is_read_by_key {

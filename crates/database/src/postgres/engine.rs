@@ -299,26 +299,12 @@ fn pipelined(work: &SqlWork) -> Option<Finding> {
 /// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     let mut findings = Vec::from_iter(crate::counters::cache_warning(facts, "buffer cache"));
-    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
-    for (name, wanted) in [
+    let wanted = [
         ("fsync", "on"),
         ("full_page_writes", "on"),
         ("synchronous_commit", "on"),
-    ] {
-        if setting(name) != wanted {
-            findings.push(Finding::warning(
-                FindingName::NotDurable,
-                format!(
-                    "{name} is {} on the server: its commits are less durable than those of other \
-                     servers",
-                    setting(name)
-                ),
-                format!(
-                    "set {name} = {wanted} before comparing commits with those of another server"
-                ),
-            ));
-        }
-    }
+    ];
+    findings.extend(crate::counters::less_durable(facts, &wanted));
     findings
 }
 

@@ -353,11 +353,7 @@ fn verify(
     tables: Tables,
 ) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
-    let schemas = 0..tables.schemas as usize;
-    let wanted = schemas
-        .clone()
-        .map(|table| (blocks_table(table), tables.scale));
-    for (name, rows) in wanted.chain(schemas.map(|table| (scan_table(table), tables.scan_blocks))) {
+    for (name, rows) in chunks::named(tables, [blocks_table, scan_table]) {
         let (pages, there, fullest, correlation) = look_at(client, &name, tables.block, rows)
             .map_err(|error| failed(address, "check a table", &error))?;
         if there != rows || pages < rows || pages > blocks_most(rows) || fullest > 1 {

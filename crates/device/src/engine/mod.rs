@@ -1,5 +1,4 @@
-//! Executes single operations: the only module that touches a target, and the only one with
-//! `unsafe`.
+//! Executes single operations: the only module that touches files and devices that are measured.
 //!
 //! Input: [`Op`]s in slots. Output: [`Completion`]s. An engine does not measure itself, does not
 //! know loads or records, and reads time only through the clock it is given.

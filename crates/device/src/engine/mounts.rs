@@ -2,6 +2,7 @@
 //!
 //! Input: the text of `/proc/self/mountinfo`. Output: one [`Mount`] per line that can be parsed.
 
+use crate::observe::stack::parse_number;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
     let mut fields = line.split(|byte| *byte == b' ');
     let id = text(fields.next()?).parse().ok()?;
-    let device = parse_device_number(&text(fields.nth(1)?))?;
+    let device = parse_number(&text(fields.nth(1)?))?;
     let root = unescape(fields.next()?);
     let point = unescape(fields.next()?);
     let mut options = text(fields.next()?);
@@ -90,12 +91,6 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
         source,
         options,
     })
-}
-
-/// Parses a device number such as `254:0`.
-pub(super) fn parse_device_number(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Undoes the kernel's octal escapes, such as `\040` for a space.

@@ -6,6 +6,7 @@
 //! writes.
 
 use crate::bounded;
+use crate::observe::stack::device_number;
 use rigel_model::{Error, FileKind, failed, usage};
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::{File, Metadata, OpenOptions};
@@ -246,11 +247,6 @@ pub(super) fn identity_and_place(path: &Path) -> Option<(Identity, PathBuf)> {
         Identity::of(&file.metadata().ok()?)?,
         std::fs::read_link(by_number(&file)).ok()?,
     ))
-}
-
-/// Major and minor number.
-pub(super) fn device_number(number: u64) -> (u32, u32) {
-    (rustix::fs::major(number), rustix::fs::minor(number))
 }
 
 /// Size of an open block device.

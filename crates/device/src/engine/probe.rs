@@ -6,7 +6,8 @@
 //! not this module, looks up the disks below a member.
 
 use super::mounts::{Mount, mount_of, mounts};
-use super::opened::{Opened, device_number};
+use super::opened::Opened;
+use crate::observe::stack::{Sys, device_number};
 use rigel_model::{Bytes, Error, Extents, FileKind, VolumeMember, failed};
 use rustix::fs::{AtFlags, StatxFlags};
 use std::fs::File;
@@ -140,15 +141,10 @@ fn disk_below(number: (u32, u32), mount: Option<&Mount>) -> Option<(u32, u32)> {
 }
 
 /// Logical block size of a device that is not open, from /sys; for a partition, of its whole disk.
-fn logical_block((major, minor): (u32, u32)) -> Option<u32> {
-    let device = format!("/sys/dev/block/{major}:{minor}");
-    ["queue", "../queue"].iter().find_map(|queue| {
-        std::fs::read_to_string(format!("{device}/{queue}/logical_block_size"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    })
+fn logical_block(number: (u32, u32)) -> Option<u32> {
+    let node = Sys::default().node(number).ok()?;
+    let disk = node.disk().unwrap_or(node);
+    disk.text("queue/logical_block_size")?.parse().ok()
 }
 
 /// Maximum number of extents per call: 56 bytes each.

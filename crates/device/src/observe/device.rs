@@ -1,7 +1,7 @@
 //! The disks below a device number, and the settings of their queues.
 
 use super::small_file::read_number;
-use super::stack::{Node, Sys};
+use super::stack::{Node, Sys, device_number};
 use rigel_model::{BlockDevice, Bytes};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,11 +24,7 @@ pub fn devices_of(path: &Path) -> Vec<String> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Vec::new();
     };
-    let number = (
-        rustix::fs::major(metadata.dev()),
-        rustix::fs::minor(metadata.dev()),
-    );
-    devices(number)
+    devices(device_number(metadata.dev()))
         .into_iter()
         .take(1)
         .map(|device| device.name)
@@ -59,7 +55,7 @@ fn descend(number: (u32, u32), found: &mut Vec<BlockDevice>, depth: usize) {
         } else {
             file.rdev()
         };
-        (rustix::fs::major(device), rustix::fs::minor(device))
+        device_number(device)
     }));
     for number in below {
         descend(number, found, depth + 1);

@@ -1,6 +1,7 @@
 //! What identifies this host and its disks from elsewhere.
 
 use super::small_file::read;
+use super::stack::Sys;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Identifies the running kernel; empty if it does not say. Containers of one machine have the
@@ -20,14 +21,10 @@ pub fn cpu_mask() -> String {
 
 /// World-wide name or serial number of a block device, with the number of the partition; `None` if
 /// it has none, or if it is not known to be unique.
-pub fn storage_name((major, minor): (u32, u32)) -> Option<String> {
-    let directory = format!("/sys/dev/block/{major}:{minor}");
-    let directory = std::fs::canonicalize(directory).ok()?;
-    let partition = read(directory.join("partition"));
-    let disk = match &partition {
-        Some(_) => directory.parent()?,
-        None => &directory,
-    };
+pub fn storage_name(number: (u32, u32)) -> Option<String> {
+    let node = Sys::default().node(number).ok()?;
+    let partition = node.text("partition");
+    let disk = node.disk().unwrap_or(node);
     let name = [
         "wwid",
         "device/wwid",
@@ -37,7 +34,7 @@ pub fn storage_name((major, minor): (u32, u32)) -> Option<String> {
         "device/serial",
     ]
     .iter()
-    .find_map(|file| read(disk.join(file)))?;
+    .find_map(|file| disk.text(file))?;
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(match partition {
         Some(number) => format!("{name}, partition {number}"),
@@ -59,17 +56,11 @@ pub fn addresses() -> Vec<String> {
 }
 
 /// Number of paths to a block device, by its major and minor number, if it is of multipath.
-pub fn paths((major, minor): (u32, u32)) -> Option<u32> {
-    let directory = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
-    let disk = if directory.join("partition").exists() {
-        directory.parent()?
-    } else {
-        &directory
-    };
-    let uuid = read(disk.join("dm/uuid"))?;
-    let slaves = std::fs::read_dir(disk.join("slaves")).ok()?;
-    uuid.starts_with("mpath-")
-        .then(|| u32::try_from(slaves.flatten().count()).unwrap_or(u32::MAX))
+pub fn paths(number: (u32, u32)) -> Option<u32> {
+    let node = Sys::default().node(number).ok()?;
+    let disk = node.disk().unwrap_or(node);
+    let is_multipath = disk.text("dm/uuid")?.starts_with("mpath-");
+    is_multipath.then(|| u32::try_from(disk.slaves().len()).unwrap_or(u32::MAX))
 }
 
 /// Largest packet in bytes of the network interface by which the kernel reaches an address; `None` if

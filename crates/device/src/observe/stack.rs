@@ -157,8 +157,13 @@ fn nodes(directory: &Path) -> Vec<Node> {
     nodes
 }
 
+/// Major and minor number of a device, as the kernel's calls join them.
+pub fn device_number(joined: u64) -> (u32, u32) {
+    (rustix::fs::major(joined), rustix::fs::minor(joined))
+}
+
 /// Parses a device number such as `254:0`.
-pub(super) fn parse_number(text: &str) -> Option<(u32, u32)> {
+pub(crate) fn parse_number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

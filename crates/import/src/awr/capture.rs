@@ -7,6 +7,7 @@
 use super::grid::squeezed;
 use super::identity::MINUTE_S;
 use super::{Source, number};
+use crate::limits::NO_BOUND_MS;
 use crate::limits::REPORT_MAX;
 use crate::ruler::{LineCells, Ruler, expanded_text, unclear};
 use crate::time::{Order, moment};
@@ -46,9 +47,6 @@ const METRICS: &[&str] = &[
     "write_mb_s",
     "write_mb_s_max",
 ];
-
-/// A longer time than any snapshot of the histogram's view: no upper bound.
-const NO_BOUND_MS: f64 = 1e15;
 
 /// The rows of one block.
 struct BlockRows {

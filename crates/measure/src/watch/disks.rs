@@ -4,7 +4,7 @@
 
 use rigel_analyse::demand::watch_request::WatchedDisk;
 use rigel_device::engine::probe::filesystem_below;
-use rigel_device::observe::stack::{Node, Sys};
+use rigel_device::observe::stack::{Node, Sys, device_number};
 use rigel_model::{Error, Finding, FindingName, failed, usage};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -48,7 +48,6 @@ pub fn disks_below(named: &Path) -> Result<(Vec<WatchedDisk>, Vec<Finding>), Err
 
 /// The device number of what the user named.
 fn number_of(named: &Path) -> Result<(u32, u32), Error> {
-    let number = |device| (rustix::fs::major(device), rustix::fs::minor(device));
     let missing = |error: std::io::Error| {
         usage!(
             "cannot look at '{named}': {error}",
@@ -62,7 +61,7 @@ fn number_of(named: &Path) -> Result<(u32, u32), Error> {
     let path = if is_bare { &in_dev } else { named };
     let metadata = std::fs::metadata(path).map_err(missing)?;
     if metadata.file_type().is_block_device() {
-        return Ok(number(metadata.rdev()));
+        return Ok(device_number(metadata.rdev()));
     }
     let (filesystem, device) = filesystem_below(path).map_err(missing)?;
     device.filter(|device| device.0 != 0).ok_or_else(|| {

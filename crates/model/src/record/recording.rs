@@ -10,6 +10,7 @@ use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
 use super::merge::RankMerge;
 use super::verified::Verified;
+use crate::serde_defaults::is_zero;
 use crate::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -208,14 +209,6 @@ pub struct StreamRecord {
     pub warm_up_done: u64,
     /// Blocks touched, warm-up included.
     pub coverage: Coverage,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the shape that serde wants"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl StreamRecord {

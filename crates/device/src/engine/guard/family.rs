@@ -7,8 +7,8 @@
 //! is not overwritten.
 
 use super::refusal;
-use crate::engine::opened::{Identity, Opened, device_number};
-use crate::observe::stack::{Node, Sys};
+use crate::engine::opened::{Identity, Opened};
+use crate::observe::stack::{Node, Sys, device_number};
 use rigel_model::{Error, FileKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;

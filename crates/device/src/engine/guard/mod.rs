@@ -22,9 +22,9 @@ mod processes;
 mod refusal;
 
 use super::mounts::unescape;
-use super::opened::{Identity, Opened, device_number, identity_and_place};
+use super::opened::{Identity, Opened, identity_and_place};
 use super::sampled;
-use crate::observe::stack::Sys;
+use crate::observe::stack::{Sys, device_number};
 use checked_target::CheckedTarget;
 use family::{Relation, TargetFamily};
 use refusal::{blind, checked_mounts, unreadable};

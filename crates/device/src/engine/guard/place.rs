@@ -6,7 +6,8 @@
 
 use super::refusal::{blind, checked_mounts};
 use crate::engine::mounts::{Mount, mount_of};
-use crate::engine::opened::{Opened, device_number};
+use crate::engine::opened::Opened;
+use crate::observe::stack::device_number;
 use rigel_model::Error;
 use rustix::fs::{AtFlags, StatxFlags};
 use std::os::unix::fs::MetadataExt;
