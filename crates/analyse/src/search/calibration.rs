@@ -225,8 +225,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let maximum = maximum.map(|maximum| maximum.in_states(variation));
     let writes = at_load(greatest(Step::Write));
     let missed_writes = writes.zip(closing.writes).filter(is_missed);
-    let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
-    findings.extend(variation.and_then(run_checks::varied));
+    let mut findings = run_checks::warnings(records, &points, &curve, &cache, variation, precision);
     let differing = [("reads", missed), ("writes", missed_writes)];
     findings.extend(differing.into_iter().filter_map(differs));
     findings.extend(low_load.and_then(run_checks::tail));

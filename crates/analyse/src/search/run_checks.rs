@@ -188,10 +188,13 @@ pub fn warnings(
     points: &[PointSummary],
     curve: &CurveShape,
     cache: &CacheTest,
+    variation: Option<Variation>,
     precision: Ratio,
 ) -> Vec<Finding> {
     let mut findings = cache.warnings();
-    findings.extend(burst_credit(records, points));
+    // Credit that ran out is why visits differ.
+    let credit = burst_credit(records, points);
+    findings.extend(credit.or_else(|| variation.and_then(varied)));
     findings.extend(stalled(records, points));
     findings.extend(contradicted(points));
     findings.extend(capped(points, curve));
@@ -423,19 +426,30 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     })
 }
 
-/// Warns if throughput at the same load varied between visits by more than chance.
+/// Warns if throughput at the same load varied between visits by more than chance, or had states that
+/// last.
 pub fn varied(variation: Variation) -> Option<Finding> {
-    (variation.is_significant() && variation.share > DRIFT).then(|| {
-        Finding::warning(
-            FindingName::Drift,
-            format!(
-                "throughput at the same load varied by {} from visit to visit: the storage \
-                 changed during the run, and all intervals are wider for it",
-                rounded_percent(variation.share)
-            ),
-            "measure again, at a quieter time, or longer with `--for 15min`",
+    let lasting = variation.lasting.map_or(0.0, |lasting| lasting.error);
+    let what = if variation.is_significant() && variation.share > DRIFT {
+        format!(
+            "throughput at the same load varied by {} from visit to visit: the storage changed during \
+             the run, and all intervals are wider for it",
+            rounded_percent(variation.share)
         )
-    })
+    } else if lasting > DRIFT {
+        format!(
+            "throughput had states that lasted, and changed by {} from one to the next: the storage \
+             changed during the run, and the interval of max IOPS is wider for it",
+            rounded_percent(lasting)
+        )
+    } else {
+        return None;
+    };
+    Some(Finding::warning(
+        FindingName::Drift,
+        what,
+        "measure again, at a quieter time, or longer with `--for 15min`",
+    ))
 }
 
 /// Warns if throughput still rose at the maximum depth of a search.

@@ -207,7 +207,13 @@ fn reach(calibration: &Calibration) -> Vec<String> {
         ));
     }
     if let Some(variation) = calibration.variation {
-        let what = if variation.is_significant() {
+        let what = if let Some(lasting) = variation.lasting {
+            format!(
+                "Visits at neighbouring times were alike, whatever their load: the storage has states that \
+                 last, which change the mean of a run by {} (Allan deviation). Max IOPS includes that.",
+                parts::percent(lasting.error)
+            )
+        } else if variation.is_significant() {
             format!(
                 "From visit to visit to the same load, throughput varied by {} (standard \
                  deviation) beyond chance; all intervals include that.",

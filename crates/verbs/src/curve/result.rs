@@ -154,11 +154,17 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
             .iter()
             .filter_map(delay)
             .max_by(|one, other| one.p99_us.total_cmp(&other.p99_us)),
-        findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision)
-            .into_iter()
-            .chain(variation.and_then(run_checks::varied))
-            .chain(sustained.warnings())
-            .collect(),
+        findings: run_checks::warnings(
+            records,
+            &points,
+            &shape,
+            &CacheTest::default(),
+            variation,
+            precision,
+        )
+        .into_iter()
+        .chain(sustained.warnings())
+        .collect(),
         sustained,
         shape,
         points,
