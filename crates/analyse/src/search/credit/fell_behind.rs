@@ -142,7 +142,9 @@ fn of_medians(medians: &[f64], width_s: f64, per_s: f64) -> Option<FellBehind> {
     let after_s = calm as f64 * width_s;
     // A rate slightly above the capacity may have no backlog for a while by chance: the backlog is a random
     // walk, and what it would have grown to in this time is several deviations of it.
-    let growth_s = (end - late.first()?) / (late.len() as f64 - 1.0).max(1.0) / width_s;
+    // The window in which a backlog or a stall begins has a part without it.
+    let backlog = late.get(1..)?;
+    let growth_s = (end - backlog.first()?) / (backlog.len() as f64 - 1.0).max(1.0) / width_s;
     let expected_s = growth_s * after_s;
     let is_chance = expected_s < DEVIATIONS * (2.0 * after_s / per_s).sqrt();
     let calm_s = medians[..calm].iter().copied().fold(0.0, f64::max);
@@ -213,6 +215,8 @@ mod tests {
             .map(|at| 0.12 + 0.02 * f64::from(at))
             .collect::<Vec<_>>();
         assert!(!is_found(&late));
+        // A stall at the end: who comes later waits less.
+        assert!(!is_found(&then(vec![0.42, 0.97, 0.93, 0.89, 0.855, 0.82])));
         // A stall is over once.
         let mut over: Vec<f64> = growing(1).collect();
         over.extend(&calm);
