@@ -580,7 +580,7 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
             format!("left out: {}", left_out.join("; "))
         },
         label = request.interval.label,
-        offered = quantity::multiple(offered)
+        offered = quantity::multiple(offered.abs())
     ))
 }
 

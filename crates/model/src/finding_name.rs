@@ -296,7 +296,7 @@ finding_names! {
             "A longer soak, or shorter `--every`.";
         RateUncertain = "rate-uncertain", Doubt, "warning",
             "The interval of the rate within the bound reaches over a factor of 1.5, or no rate is decided.",
-            "`--for 5min`";
+            "`--for 15min`";
         DatabaseIdle = "database-idle", Doubt, "warning",
             "The database made less than one request per second.",
             "A report of a busy hour.";

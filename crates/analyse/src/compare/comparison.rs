@@ -810,8 +810,10 @@ fn verdicts(rows: &[Row], sides: usize, limit: Option<Ratio>) -> Vec<Verdict> {
             }
             names
         };
+        // How much a number of rare events may differ says little.
+        let measured = of_side().filter(|((_, row, _), _)| !row.unit.is_of_events());
         let rooms =
-            of_side().filter_map(|((_, row, change), _)| Some((row.name.clone(), room(change)?)));
+            measured.filter_map(|((_, row, change), _)| Some((row.name.clone(), room(change)?)));
         let (worse, better) = (named(Judgement::Worse), named(Judgement::Better));
         let is_open = worse.is_empty() && better.is_empty();
         Verdict {

@@ -11,6 +11,7 @@ use super::reread::RereadTest;
 use super::shape::CurveShape;
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{count, mb_per_second, rounded_percent};
+use crate::point::backlog::RateMet;
 use crate::point::stalls::StallsSeen;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
@@ -248,7 +249,12 @@ pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Findi
 fn repeated(points: &[PointSummary]) -> Option<String> {
     let mut seen = StallsSeen::default();
     for point in points {
-        if let Some(class) = point.classes.first() {
+        // Where an offered rate is not served, times jump with its backlog.
+        if let Some(class) = point
+            .classes
+            .first()
+            .filter(|class| class.met != Some(RateMet::No))
+        {
             seen.add(&class.stalls, point.measured_s);
         }
     }

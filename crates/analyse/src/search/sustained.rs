@@ -114,7 +114,7 @@ impl Sustained {
             let is_open = self.offered_verdict == Some(BoundVerdict::Undecided);
             is_open.then(|| "whether any offered rate stays within the bound is undecided".into())
         };
-        let hint = "measure longer, with `--for 5min`";
+        let hint = "measure longer, with `--for 15min`";
         what.map(|what| Finding::warning(FindingName::RateUncertain, what, hint))
     }
 

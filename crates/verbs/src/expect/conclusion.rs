@@ -38,7 +38,7 @@ fn more_than_sold(found: &ExpectResult) -> Option<String> {
     let (times, line) = lines.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (times > MORE_THAN_SOLD).then(|| {
         format!(
-            "It does {times:.0} times as much as {} asks: by burst credit or a cache, perhaps, which rigel \
+            "It does at least {times:.0} times as much as {} asks: by burst credit or a cache, perhaps, which rigel \
              calibrate looks for.",
             line.condition
         )

@@ -78,7 +78,9 @@ fn source(found: &WatchedSource) -> String {
     let streams = found.streams.iter();
     let named = streams.filter(|stream| stream.kind.is_some() && stream.operations > 0.0);
     let most = named.max_by(|one, other| one.operations.total_cmp(&other.operations));
-    let most = most.map_or_else(String::new, |most| format!("; most are {}", stream(most)));
+    let most = most.map_or_else(String::new, |most| {
+        format!("; the most frequent are {}", stream(most))
+    });
     format!(
         "{} was asked for {} on average, and for {} in the busiest {} ({}){most}.",
         found.name,
