@@ -219,7 +219,6 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let maximum = searched.map(|searched| match (closing.knee, curve.knee) {
         (Some(closing), _) if missed.is_some() => disagreeing(searched, closing),
         (Some(closing), Some(knee)) => {
-            let closing = on_plateau(closing, own, searched, precision);
             together(searched, closing, &knee.plateau, &points, variation)
         }
         _ => searched,
@@ -433,16 +432,6 @@ fn disagreeing(searched: AtLoad, closing: AtLoad) -> AtLoad {
     closing.with_rate(Estimate {
         interval,
         ..closing.iops
-    })
-}
-
-/// The closing measurement as one of the plateau: where the visits to its depth gave less than the plateau,
-/// because few tell the depths of slow storage apart, it gives less, too.
-fn on_plateau(closing: AtLoad, own: Option<AtLoad>, searched: AtLoad, precision: Ratio) -> AtLoad {
-    let is_less = |own: &AtLoad| searched.iops.value > own.iops.value * (1.0 + precision.get());
-    own.filter(is_less).map_or(closing, |own| {
-        let changed = closing.iops.over(own.iops);
-        closing.with_rate(changed.scaled(searched.iops.value))
     })
 }
 

@@ -70,7 +70,12 @@ pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) ->
             counts.iter().sum::<f64>() / counts.len() as f64 / record.window.as_secs_f64()
         };
         let (before, after) = (rate(early), rate(late));
-        let by_chance = step(early, late).is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
+        // Few windows may be alike by chance, and so may the operations in them be many.
+        let expected = whole.max(after) * early.len() as f64 * record.window.as_secs_f64();
+        let beyond = (early.iter().sum::<f64>() - expected) / expected.max(1.0).sqrt();
+        let step = step(early, late);
+        let by_chance =
+            beyond < STEP_DEVIATIONS || step.is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
         let is_lower = before >= STEP * after && after <= AS_THE_WHOLE * whole;
         // If an operation takes longer than a window, the windows show nothing.
         (before > 0.0 && is_lower && !by_chance).then_some(Credit {
