@@ -117,11 +117,11 @@ impl Attendant {
             let now = clock::monotonic();
             let step = now.since(self.looked).min(Nanos(2 * interval.0));
             self.looked = now;
-            // Before what it told, which it does before it ends: read in the other order, a process that
-            // ends in between has told nothing.
+            // A process writes its status before it ends. So its state is read before its status: in the
+            // other order, one that ends in between would seem to have ended without a status.
             let state = self.child.state();
             if self.ending.is_none() {
-                self.ending = self.child.told().map(|status| (Nanos(0), status));
+                self.ending = self.child.read_status().map(|status| (Nanos(0), status));
             }
             if has_signal && self.is_second_signal() {
                 self.child.kill();
@@ -174,8 +174,7 @@ impl Attendant {
         }
     }
 
-    /// Waits for something to happen, such as an exit status that is told. Returns whether a signal
-    /// came.
+    /// Waits for a signal, an exit status or the end of the interval. Returns whether a signal came.
     fn wait(&self, interval: Nanos) -> bool {
         let time = Timespec {
             tv_sec: i64::try_from(interval.0 / 1_000_000_000).unwrap_or(1),

@@ -271,14 +271,15 @@ fn the_figures_of_a_fits_page_are_those_of_its_json_report() {
         ("always", "sim:64,20us"),
     ] {
         let limits = "--multiples 0.25..4 --point-time 2s --seed 7 --no-progress";
-        let told = rigel(
+        let fitted = rigel(
             &place,
             &format!("fit {day} {target} {limits} --json --out {run}"),
         )
         .output()
         .unwrap();
-        assert_eq!(told.status.code(), Some(if run == "never" { 3 } else { 0 }));
-        let page = checked(&place, run, &json(&told));
+        let status = if run == "never" { 3 } else { 0 };
+        assert_eq!(fitted.status.code(), Some(status), "{run}");
+        let page = checked(&place, run, &json(&fitted));
         assert!(
             page.contains("fit-chart") && page.contains("streams"),
             "{run}"

@@ -107,8 +107,9 @@ impl Child {
         Ok(waited.map(|(_, status)| status))
     }
 
-    /// The exit status that it told and that was not read yet; `None` if there is none. Does not wait.
-    pub fn told(&self) -> Option<u8> {
+    /// The exit status that it has written, once; `None` if it has written none, or if it was read before.
+    /// Does not wait.
+    pub fn read_status(&self) -> Option<u8> {
         let mut waited = [PollFd::new(&self.status, PollFlags::IN)];
         let ready = poll(&mut waited, Some(&Timespec::default())).ok()?;
         let mut status = [0];
@@ -177,17 +178,18 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn an_exit_status_is_told_once_and_never_waited_for() {
+    fn an_exit_status_is_read_once_and_never_waited_for() {
         let (status, mut sender) = io::pipe().unwrap();
         let child = Child {
             pid: rustix::process::getpid(),
             status: status.into(),
             held: None,
         };
-        assert_eq!(child.told(), None);
+        assert_eq!(child.read_status(), None);
         sender.write_all(&[3]).unwrap();
-        assert_eq!((child.told(), child.told()), (Some(3), None));
+        assert_eq!(child.read_status(), Some(3));
+        assert_eq!(child.read_status(), None);
         drop(sender);
-        assert_eq!(child.told(), None);
+        assert_eq!(child.read_status(), None);
     }
 }
