@@ -508,7 +508,7 @@ pub fn spread_in(batch: usize, residuals: &[f64]) -> Option<Spread> {
 /// 20 values. `residuals` have a mean of zero.
 ///
 /// Of 1,000 series of 45 independent values 1 % have such an error. Where half of the variance is that of
-/// states which last 5 to 10 values, 82 to 76 % of intervals with it hold the truth, without it 61 to 47 %.
+/// states whose neighbours correlate by 0.8, 81 % of intervals with it hold the truth, without it 63 %.
 pub fn floor(residuals: &[f64]) -> Option<Spread> {
     const VALUES_MIN: usize = 20;
     const PARTS: usize = 5;
