@@ -226,6 +226,8 @@ fn a_token_bucket_of_bytes_is_told_from_one_of_operations() {
     for seed in 1..=4 {
         for (target, megabytes, burst, operations) in [
             ("sim:16,1ms,limit=200MB/s+2GB", 200.0, 2000.0, None),
+            // So small that large reads never have credit.
+            ("sim:64,500us,limit=125MB/s+1GB", 125.0, 1000.0, None),
             (
                 "sim:64,500us,bandwidth=1GB,limit=3000/s+9000,limit=125MB/s+1GB",
                 125.0,
@@ -256,6 +258,34 @@ fn a_token_bucket_of_bytes_is_told_from_one_of_operations() {
             report["calibration"]["byte_bucket"].is_null(),
             "{seed}: {report}"
         );
+    }
+}
+
+#[test]
+fn what_a_bucket_of_bytes_lends_to_small_reads_is_no_maximum() {
+    for seed in 1..=4 {
+        let place = Place::new("unseen-lent");
+        let report = calibrated_by(&place, "sim:64,500us,limit=125MB/s+10GB", seed);
+        let most = report["calibration"]["maximum"]["iops"]["value"].as_f64();
+        // 125 MB/s in reads of 8 KiB.
+        let is_held = most.is_some_and(|most| (most / 15_259.0 - 1.0).abs() < 0.02);
+        assert!(is_held, "{seed}: {report}");
+        let causes = report["trust"].to_string();
+        assert!(
+            !causes.contains("drift"),
+            "the bucket explains it: {causes}"
+        );
+    }
+}
+
+#[test]
+fn large_reads_that_a_cache_answered_are_named_and_their_misses_are_no_stalls() {
+    for (cache, is_cached) in [("cache=8GiB@50us,", true), ("", false)] {
+        let place = Place::new("unseen-large-cached");
+        let target = format!("sim:8,5ms,{cache}size=4GiB");
+        let report = calibrated_by(&place, &target, 3);
+        assert_eq!(names(&report).contains(&"cache"), is_cached, "{report}");
+        assert!(!names(&report).contains(&"stall"), "{report}");
     }
 }
 

@@ -91,7 +91,12 @@ impl Objections {
             (None, false) => Status::Good,
         };
         let answer = (!answer.is_empty()).then(|| answer.to_string());
-        let sentences = self.failure.into_iter().chain(answer).chain(self.caution);
+        let mut incomplete = findings.iter();
+        let incomplete = incomplete
+            .any(|one| one.is(FindingName::Incomplete))
+            .then(|| "The run is not complete.".to_string());
+        let sentences = self.failure.into_iter().chain(incomplete);
+        let sentences = sentences.chain(answer).chain(self.caution);
         let sentences: Vec<String> = sentences.chain(decisive).collect();
         Conclusion {
             status,
@@ -108,11 +113,11 @@ pub(super) fn decisive(findings: &[Finding]) -> Vec<String> {
         finding.map(|finding| finding.what.as_str())
     };
     let mut sentences = Vec::new();
-    if what(FindingName::Cache).is_some() {
-        sentences.push("A cache answered some of the reads: without it they take longer.".into());
-    } else if what(FindingName::CacheSuspected).is_some() {
+    if what(FindingName::CacheSuspected).is_some() {
         sentences
             .push("A cache may have answered: half of the reads are too fast for a disk.".into());
+    } else if what(FindingName::Cache).is_some() {
+        sentences.push("A cache answered some of the reads: without it they take longer.".into());
     }
     if let Some(stall) = what(FindingName::Stall) {
         // How often and how long all I/O stood still stands behind the longest operation.
@@ -196,6 +201,9 @@ mod tests {
                 "It broke. It is. Mind it. All I/O stalled 24 times."
             )
         );
+        let cut = Finding::warning(FindingName::Incomplete, "it ended", "resume it");
+        let part = Objections::default().conclude("It is.", &[cut]);
+        assert_eq!(part.sentence, "The run is not complete. It is.");
     }
 
     #[test]

@@ -7,9 +7,11 @@
 //! What came back in a pause is what was done after it beyond the rate that lasts, if it was read until that
 //! rate was reached again.
 
+use super::at_load::AtLoad;
 use super::credit::{STEP, counts};
 use crate::figures::confidence::Estimate;
 use crate::figures::quantity::count;
+use crate::point::summary::PointSummary;
 use rigel_model::record::PointRecord;
 use rigel_model::{Finding, FindingName, Nanos, Step};
 use rigel_stats::mean::{Level, Limits, Mean};
@@ -233,23 +235,49 @@ impl Buckets {
                 lasts(large) * f64::from(long),
             )
         });
+        // Where the bucket is so small that large reads never had credit, their rate tells whose it is.
+        let of_small = small.zip(size(false)).filter(|_| large.is_none());
+        let of_small = of_small.filter(|(small, short)| {
+            let lasts = lasts(*small) * f64::from(*short);
+            large_bytes_per_s(records).is_some_and(|rate| is_same_rate(lasts, rate))
+        });
         let is_of_operations =
             both.is_some_and(|((small, large), _)| is_same_rate(lasts(small), lasts(large)));
         let bytes = large.zip(size(true)).filter(|_| !is_of_operations);
         Self {
             small,
             large,
-            operations: small.filter(|_| !is_of_bytes),
-            bytes: bytes.map(|(large, long)| ByteBucket::of(large, long)),
+            operations: small.filter(|_| !is_of_bytes && of_small.is_none()),
+            bytes: bytes
+                .or(of_small)
+                .map(|(large, long)| ByteBucket::of(large, long)),
         }
     }
 
-    /// Names them, in place of what was only supposed.
+    /// Small reads at the rate that the bucket of bytes lets last, if these were faster and so had credit: it may
+    /// have held out for as long as they were measured.
+    pub(super) fn held_by_bytes(&self, small: AtLoad) -> Option<AtLoad> {
+        let bytes = self.bytes.filter(|_| self.small.is_none())?;
+        let megabytes = f64::from(small.io_bytes) / 1e6;
+        let lasts = bytes.sustained_mb_per_s.scaled(1.0 / megabytes);
+        (lasts.greatest() < small.iops.value).then(|| small.with_rate(lasts))
+    }
+
+    /// Names them, in place of what they explain: credit that was only supposed, and changes of pace.
     pub(super) fn name_in(&self, findings: &mut Vec<Finding>) {
-        if self.small.is_some() {
-            findings.retain(|finding| !finding.is(FindingName::BurstCredit));
+        if let Some(warning) = self.warning() {
+            findings.retain(|finding| !is_explained(finding));
+            findings.insert(0, warning);
         }
-        findings.splice(0..0, self.warning());
+    }
+
+    /// Takes from points what they explain.
+    pub(super) fn explain(&self, points: &mut [PointSummary]) {
+        if self.small.is_some() || self.large.is_some() {
+            for point in points {
+                point.findings.retain(|finding| !is_explained(finding));
+            }
+        }
     }
 
     /// That a sweep ran on their credit in part.
@@ -267,6 +295,29 @@ impl Buckets {
             "use the sustained rate; a load that stays below it has the credit when it needs it",
         ))
     }
+}
+
+/// Bytes per second of the fastest large reads of the search.
+fn large_bytes_per_s(records: &[PointRecord]) -> Option<f64> {
+    let large = records
+        .iter()
+        .filter(|record| record.coordinates.step() == Step::Large);
+    let rate = |record: &PointRecord| {
+        let stream = record.streams.first()?;
+        let bytes = stream.total().done as f64 * f64::from(stream.length);
+        Some(bytes / record.measured.as_secs_f64())
+    };
+    large.filter_map(rate).max_by(f64::total_cmp)
+}
+
+/// True if a token bucket is why this was found.
+fn is_explained(finding: &Finding) -> bool {
+    const EXPLAINED: [FindingName; 3] = [
+        FindingName::BurstCredit,
+        FindingName::Drift,
+        FindingName::Unsteady,
+    ];
+    EXPLAINED.iter().any(|name| finding.is(*name))
 }
 
 /// The records of small or `large` reads without a pause, and after one.

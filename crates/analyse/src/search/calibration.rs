@@ -193,6 +193,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let variation = variation(&points, false);
     widen(&mut points);
     open_to_stalls(&mut points);
+    let buckets = Buckets::of(records);
+    buckets.explain(&mut points);
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
@@ -232,16 +234,15 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     findings.extend(low_load.and_then(run_checks::tail));
     let closed = left_without_credit(records, bound).or(closing.knee);
     let lasting = closed.filter(|_| ran_out(&findings) && !others_used(&points, Step::Closing));
-    let buckets = Buckets::of(records);
-    let (lasting, searched) = match buckets.small {
-        None => (lasting, searched),
-        // After pauses nobody needs to guess what lasts.
-        Some(small) => (
-            drained(&points, small, false),
-            at_load(greatest(Step::Depth)),
-        ),
+    // After pauses nobody needs to guess what lasts.
+    let drained = match buckets.small {
+        Some(small) => drained(&points, small, false),
+        None => searched.and_then(|small| buckets.held_by_bytes(small)),
     };
-    buckets.name_in(&mut findings);
+    let (lasting, searched) = match drained {
+        Some(_) => (drained, at_load(greatest(Step::Depth))),
+        None => (lasting, searched),
+    };
     // Rates above what lasts were served on credit.
     let lasts = lasting.map_or(f64::INFINITY, |lasting| lasting.iops.greatest());
     let sustained = sustained_below(&points, lasts);
@@ -249,6 +250,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let maximum = lasting.or(maximum).map(AtLoad::with_least_error);
     let sustained = sustained.at_most(maximum, &curve);
     findings.extend(sustained.warnings());
+    buckets.name_in(&mut findings);
     // Depths that were measured on credit and without it have no knee.
     curve.knee = curve.knee.filter(|_| on_credit.is_none());
     let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at_load(depth(knee.load))));

@@ -27,6 +27,10 @@ const FASTER: f64 = 0.7;
 /// A second pass over the same blocks is faster than by chance if it is faster by this factor.
 const SECOND_PASS: f64 = 1.3;
 
+/// Fraction of large random reads that met a block which had been read, above which a cache of what was
+/// read is in their figures.
+const READ_AGAIN: f64 = 0.1;
+
 /// Smallest difference between the same load early and late that is worth a warning.
 const DRIFT: f64 = 0.05;
 
@@ -45,6 +49,9 @@ pub struct CacheTest {
     pub first_pass_mb_per_s: Option<f64>,
     /// Megabytes (10^6) per second of the second pass.
     pub second_pass_mb_per_s: Option<f64>,
+    /// True if a cache has what was just read, and large random reads met such blocks: nearly all reads
+    /// of the second pass were faster than half of the first's.
+    pub large_cached: bool,
     /// Median response time of random reads at depth 1, by working set, ascending by its size.
     pub working_sets: Vec<WorkingSet>,
     /// Median response time of random reads at depth 1 over the whole volume.
@@ -83,6 +90,20 @@ pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
     part.done.min(whole.done) >= OPERATIONS_MIN && apart && fast < FASTER * slow
 }
 
+/// True if many of the point's large random reads were of blocks that it had read before.
+fn comes_back(point: &PointSummary) -> bool {
+    let of_class = |class: &ClassSummary| {
+        let coverage = &class.coverage;
+        let again = 1.0 - coverage.distinct as f64 / class.done as f64;
+        coverage.watched == coverage.blocks && again > READ_AGAIN
+    };
+    point.step() == Step::Large && point.classes.iter().any(of_class)
+}
+
+/// What to do about a cache that answered.
+const LARGER_VOLUME: &str = "measure a volume many times as large as the cache, or as large as the \
+                             active part of the database";
+
 impl CacheTest {
     /// The cache test of a run; `points` are the summaries of `records`.
     pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
@@ -118,9 +139,14 @@ impl CacheTest {
         };
         let cache_at_least = sets.iter().filter(cached).map(|(bytes, _)| *bytes).max();
         let p50 = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
+        let latency = |pass| first(Coordinates::Pass { pass })?.latency;
+        let is_kept = latency(1)
+            .zip(latency(2))
+            .is_some_and(|(first, second)| second.p99_us < FASTER * first.p50_us);
         Self {
             first_pass_mb_per_s: pass(1),
             second_pass_mb_per_s: pass(2),
+            large_cached: is_kept && points.iter().any(comes_back),
             whole_p50_us: whole.and_then(p50),
             cache_below: cache_at_least.and_then(|least| {
                 sets.iter()
@@ -160,23 +186,31 @@ impl CacheTest {
                     Nanos::from_micros_f64(fast),
                     Nanos::from_micros_f64(whole)
                 ),
-                "measure a volume many times as large as the cache, or as large as the active \
-                 part of the database",
+                LARGER_VOLUME,
             ));
         }
         if let (Some(first), Some(second)) = (self.first_pass_mb_per_s, self.second_pass_mb_per_s)
             && second > SECOND_PASS * first
         {
-            findings.push(Finding {
-                severity: Severity::Note,
-                name: FindingName::SecondPass.name().into(),
-                what: format!(
-                    "the first pass over one part ran at {}, the second over the same \
-                     blocks at {}: a lower layer cached them",
-                    mb_per_second(first.round()),
-                    mb_per_second(second.round())
-                ),
-                hint: String::new(),
+            let passes = format!(
+                "the first pass over one part ran at {}, the second over the same blocks at {}: a \
+                 lower layer cached them",
+                mb_per_second(first.round()),
+                mb_per_second(second.round())
+            );
+            findings.push(if self.large_cached {
+                Finding::warning(
+                    FindingName::Cache,
+                    format!("{passes}, and large random reads met blocks that had been read"),
+                    LARGER_VOLUME,
+                )
+            } else {
+                Finding {
+                    severity: Severity::Note,
+                    name: FindingName::SecondPass.name().into(),
+                    what: passes,
+                    hint: String::new(),
+                }
             });
         }
         findings
@@ -262,7 +296,8 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
 }
 
 /// The longest of the operations that took far longer than their point's p99, and the number of
-/// other points with such operations. Points of several ranks are judged with their hosts.
+/// other points with such operations. Points of several ranks are judged with their hosts. What a cache
+/// does not have takes as long as in the first pass over a part, and is no stall.
 fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
     let mut stalls: Vec<_> = points
         .iter()
@@ -271,6 +306,10 @@ fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
             of_ranks.all(|record| record.coordinates != point.coordinates)
         })
         .filter_map(|point| Some((worst_of(point)?, point.coordinates)))
+        .filter(|((max_us, ..), at)| {
+            at.step() != Step::Large
+                || uncached_p99_us(points).is_none_or(|us| is_stalled(*max_us, us))
+        })
         .collect();
     stalls.sort_by(|((one, ..), _), ((other, ..), _)| other.total_cmp(one));
     let ((max_us, p99_us, class), at) = *stalls.first()?;
@@ -284,6 +323,13 @@ fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
         Nanos::from_micros_f64(max_us),
         max_us / p99_us
     ))
+}
+
+/// The p99 of the first pass over a part of the volume, of which nothing was in a cache.
+fn uncached_p99_us(points: &[PointSummary]) -> Option<f64> {
+    let is_first = |point: &&PointSummary| point.coordinates == Coordinates::Pass { pass: 1 };
+    let latency = points.iter().find(is_first)?.classes.first()?.latency?;
+    Some(latency.p99_us)
 }
 
 /// The number of other points, in words.

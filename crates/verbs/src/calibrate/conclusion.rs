@@ -65,7 +65,7 @@ fn at_most(found: &Calibration) -> Option<String> {
         (None, _) => String::new(),
     };
     let before = found.on_credit.map_or_else(String::new, |iops| {
-        let or = if found.bucket.is_some() {
+        let or = if found.bucket.is_some() || found.byte_bucket.is_some() {
             ""
         } else {
             " or other load began"
