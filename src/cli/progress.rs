@@ -456,13 +456,12 @@ fn short_figures(summary: &PointSummary) -> String {
             format!(", {}", times.join(" "))
         });
         let is_sql = summary.sql.is_some();
-        format!(
-            " {}{} {} {}{latency}",
-            label(&class.name, is_sql),
-            quantity::count(class.iops.round()),
-            if is_sql { "op/s" } else { "IOPS" },
-            quantity::mb_per_second(class.bytes_per_s() / 1e6)
-        )
+        let rate = match ThroughputUnit::of(is_sql, class.io_bytes) {
+            ThroughputUnit::Bytes(_) => quantity::mb_per_second(class.bytes_per_s() / 1e6),
+            unit => format!("{} {}", quantity::count(class.iops.round()), unit.name()),
+        };
+        let is_alone = is_sql || summary.classes.len() == 1;
+        format!(" {}{rate}{latency}", label(&class.name, is_alone))
     };
     let classes: Vec<String> = summary.classes.iter().map(class).collect();
     // Three are wider than a line.
@@ -473,10 +472,9 @@ fn short_figures(summary: &PointSummary) -> String {
     }
 }
 
-/// The name of a class before its figures. Operations of a database are of one kind, which their
-/// unit names.
-fn label(class: &str, is_sql: bool) -> String {
-    if is_sql {
+/// The name of a class before its figures; of one that `is_alone` they need none.
+fn label(class: &str, is_alone: bool) -> String {
+    if is_alone {
         String::new()
     } else {
         format!("{class} ")

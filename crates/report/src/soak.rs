@@ -30,6 +30,7 @@ use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, FindingWithCause, Load, Resolution};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use std::fmt::Write;
 use timeline::{calendar, repeats, timeline};
 
 /// The section with the figures of all rounds.
@@ -309,6 +310,10 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         let used = result.budget_used.map_or_else(String::new, |used| {
             format!(", budget used {}", budget(used))
         });
+        // Between rounds nobody looked: what they show is a share of all time only so far.
+        let used = result.share_least.map_or(used, |least| {
+            format!("; at least {} of all time", rounded_percent(least))
+        });
         let note = format!("{} required{used}", share(result.share_asked));
         let label = format!("{} met for", result.objective);
         figures.push(headline(
@@ -344,9 +349,12 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         });
     }
     if let Some(cut) = &found.cut {
-        let limit = cut.limit_seconds.map_or_else(String::new, |limit| {
+        let mut limit = cut.limit_seconds.map_or_else(String::new, |limit| {
             format!("by the time limit of {limit:.0} s")
         });
+        if cut.in_pieces > 0 {
+            let _ = write!(limit, "; {} of two lines", cut.in_pieces);
+        }
         let value = format!("{} of {}", cut.rounds, cut.of);
         figures.push(headline(
             "cut.rounds",
@@ -381,6 +389,13 @@ fn objectives(found: &Predictability) -> Option<Section> {
         .number("met for", |result| {
             result.share_kept.map_or_else(|| "not known".into(), share)
         })
+        .number("of all time", |result| {
+            let least = result.share_least;
+            least.map_or_else(String::new, |least| {
+                format!("at least {}", rounded_percent(least))
+            })
+        })
+        .on_page()
         .number("required", |result| share(result.share_asked))
         .number("budget used", |result| {
             result.budget_used.map_or_else(String::new, budget)

@@ -160,7 +160,7 @@ impl Evaluated {
         let Some(expected) = &self.expected else {
             return own.under(&self.trust());
         };
-        let sentence = format!("{} {}", answer(expected), own.sentence);
+        let sentence = format!("{} {}", answer(expected, &[]), own.sentence);
         Conclusion { sentence, ..own }
             .with_outcome(expected.outcome)
             .under(&self.trust())

@@ -6,7 +6,7 @@
 
 use super::decision::Decision;
 use super::default::ProductDefault;
-use super::setting::Advice;
+use super::setting::{Advice, Ground};
 use std::cmp::Ordering;
 
 impl Advice {
@@ -60,6 +60,29 @@ impl Advice {
                 before: Some(value.into()),
             },
         }
+    }
+
+    /// The same advice, to set the value that was measured, for settings without a default. Not measured if it has
+    /// no range.
+    pub(super) fn set_as_measured(
+        self,
+        ground: &Ground,
+        why: &str,
+        statement: impl Fn(&str) -> String,
+    ) -> Self {
+        let Some(value) = self.value.clone() else {
+            return self;
+        };
+        if self.range.is_none() {
+            let known = format!("{value} was measured, too briefly for an interval");
+            let unvalued = Self {
+                value: None,
+                estimate: None,
+                ..self
+            };
+            return unvalued.not_measured(known, ground.command("--for 15min"));
+        }
+        self.decided(Decision::set(value, why), false, statement)
     }
 
     /// The same advice with this decision and the statement that follows from it, written by

@@ -1,7 +1,6 @@
 //! Linux: the line of `io.cost.model`, which tells the kernel what I/Os of different kinds cost
 //! relative to each other.
 
-use super::decision::Decision;
 use super::product::Product;
 use super::setting::{Advice, Ground, size, three_digits, unsteady_or_unknown};
 use crate::AtLoad;
@@ -48,13 +47,10 @@ fn blank(ground: &Ground, setting: &'static str) -> Advice {
     }
 }
 
-fn assigned(advice: Advice) -> Advice {
-    let Some(value) = advice.value.clone() else {
-        return advice;
-    };
+fn assigned(ground: &Ground, advice: Advice) -> Advice {
     let setting = advice.setting;
-    let decision = Decision::set(value, "measured; the line has no defaults for this device");
-    advice.decided(decision, false, |value| format!("{setting}={value}"))
+    let why = "measured; the line has no defaults for this device";
+    advice.set_as_measured(ground, why, |value| format!("{setting}={value}"))
 }
 
 /// The higher of two rates: one sequential stream, and large reads at the depth of their maximum.
@@ -73,16 +69,19 @@ fn rbps(ground: &Ground) -> Advice {
     } else {
         "random reads"
     };
-    assigned(Advice {
-        derivation: format!(
-            "the maximum throughput of reads: {how} of {} at depth {}, in bytes/s. The kernel's \
+    assigned(
+        ground,
+        Advice {
+            derivation: format!(
+                "the maximum throughput of reads: {how} of {} at depth {}, in bytes/s. The kernel's \
              tool reads sequentially, 128 MiB at once",
-            size(most.io_bytes),
-            most.depth
-        ),
-        warnings: unsteady_or_unknown(&[Some(most)]),
-        ..blank(ground, "rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
-    })
+                size(most.io_bytes),
+                most.depth
+            ),
+            warnings: unsteady_or_unknown(&[Some(most)]),
+            ..blank(ground, "rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
+        },
+    )
 }
 
 fn random(
@@ -105,14 +104,17 @@ fn random(
         );
         return blank(ground, setting).not_measured(measured, command);
     }
-    assigned(Advice {
-        derivation: format!(
-            "the maximum rate of random {what} of 4 KiB, at depth {}",
-            at.depth
-        ),
-        warnings: unsteady_or_unknown(&[Some(at)]),
-        ..blank(ground, setting).valued(at.iops, three_digits)
-    })
+    assigned(
+        ground,
+        Advice {
+            derivation: format!(
+                "the maximum rate of random {what} of 4 KiB, at depth {}",
+                at.depth
+            ),
+            warnings: unsteady_or_unknown(&[Some(at)]),
+            ..blank(ground, setting).valued(at.iops, three_digits)
+        },
+    )
 }
 
 const TOOL: &str = "tools/cgroup/iocost_coef_gen.py # in the kernel's sources";
@@ -147,15 +149,18 @@ fn wbps(ground: &Ground) -> Advice {
         let missing = "large writes were not measured";
         return blank(ground, "wbps").not_measured(missing, ground.command("--write"));
     };
-    assigned(Advice {
-        derivation: format!(
-            "the throughput of sequential writes of {} after their first minute, at depth {}, in bytes/s",
-            size(at.io_bytes),
-            at.depth
-        ),
-        warnings: unsteady_or_unknown(&[Some(at)]),
-        ..blank(ground, "wbps").valued(at.mb_per_s.scaled(1e6), three_digits)
-    })
+    assigned(
+        ground,
+        Advice {
+            derivation: format!(
+                "the throughput of sequential writes of {} after their first minute, at depth {}, in bytes/s",
+                size(at.io_bytes),
+                at.depth
+            ),
+            warnings: unsteady_or_unknown(&[Some(at)]),
+            ..blank(ground, "wbps").valued(at.mb_per_s.scaled(1e6), three_digits)
+        },
+    )
 }
 
 fn wseqiops(ground: &Ground) -> Advice {

@@ -96,10 +96,7 @@ pub(super) fn of_cockroach(ground: &Ground) -> Vec<Advice> {
         reads
     };
     let value = |mb: f64| format!("{}MiB", three_digits(mb * 1e6 / MIB as f64));
-    let decision = Decision::set(
-        value(lower.mb_per_s.value),
-        "without it, background work is not held back before the disk is full",
-    );
+    let why = "without it, background work is not held back before the disk is full";
     let advice = Advice {
         derivation: format!(
             "the lower of the throughputs of large reads and of large writes after their first minute, {} at depth {}",
@@ -112,7 +109,7 @@ pub(super) fn of_cockroach(ground: &Ground) -> Vec<Advice> {
         warnings: unsteady_or_unknown(&[Some(lower)]),
         ..blank.valued(lower.mb_per_s, value)
     };
-    vec![advice.decided(decision, false, |value| {
+    vec![advice.set_as_measured(ground, why, |value| {
         format!("SET CLUSTER SETTING kvadmission.store.{SETTING} = '{value}';")
     })]
 }

@@ -1,6 +1,5 @@
 //! Seastar, with `ScyllaDB` and Redpanda: the file that tells the I/O scheduler what a disk can do.
 
-use super::decision::Decision;
 use super::product::Product;
 use super::setting::{Advice, Ground, other_block, size, three_digits, unsteady_or_unknown};
 use crate::{AtLoad, Estimate};
@@ -53,13 +52,14 @@ pub(super) fn apply(product: Product, settings: &[Advice]) -> Vec<String> {
     apply
 }
 
-fn valued(blank: Advice, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
+fn valued(
+    ground: &Ground,
+    blank: Advice,
+    (figure, estimate): (AtLoad, Estimate),
+    how: String,
+) -> Advice {
     let setting = blank.setting;
-    let value = three_digits(estimate.value);
-    let decision = Decision::set(
-        value,
-        "measured; the file has no defaults, and must be whole",
-    );
+    let why = "measured; the file has no defaults, and must be whole";
     let advice = Advice {
         derivation: how,
         misleads: "the scheduler divides these figures among the shards and delays I/O beyond \
@@ -69,7 +69,7 @@ fn valued(blank: Advice, figure: AtLoad, estimate: Estimate, how: String) -> Adv
         warnings: unsteady_or_unknown(&[Some(figure)]),
         ..blank.valued(estimate, three_digits)
     };
-    advice.decided(decision, false, |value| format!("{setting}: {value}"))
+    advice.set_as_measured(ground, why, |value| format!("{setting}: {value}"))
 }
 
 fn iops(
@@ -91,7 +91,7 @@ fn iops(
         size(at.io_bytes),
         at.depth
     );
-    let mut advice = valued(blank, at, at.iops, how);
+    let mut advice = valued(ground, blank, (at, at.iops), how);
     advice
         .warnings
         .extend(other_block(at, BLOCK, four.trim_end()));
@@ -111,7 +111,7 @@ fn bandwidth(ground: &Ground, product: Product) -> Advice {
         size(at.io_bytes),
         at.depth
     );
-    valued(blank, at, at.mb_per_s.scaled(1e6), how)
+    valued(ground, blank, (at, at.mb_per_s.scaled(1e6)), how)
 }
 
 fn write_bandwidth(ground: &Ground, product: Product) -> Advice {
@@ -125,5 +125,5 @@ fn write_bandwidth(ground: &Ground, product: Product) -> Advice {
         size(at.io_bytes),
         at.depth
     );
-    valued(blank, at, at.mb_per_s.scaled(1e6), how)
+    valued(ground, blank, (at, at.mb_per_s.scaled(1e6)), how)
 }

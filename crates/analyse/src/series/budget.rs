@@ -1,13 +1,21 @@
 //! Objectives over a series: how long each was kept, and what is left of its error budget.
 
-use super::rounds::{Round, RoundEnd};
+use super::rounds::{Round, RoundEnd, measured_share};
 use super::types::{Breach, ObjectiveResult, PredictabilityTerms};
 use rigel_model::Objective;
+use rigel_stats::mean::gamma_limits;
 
 /// The result of each objective.
 pub(super) fn objectives(rounds: &[Round], terms: &PredictabilityTerms) -> Vec<ObjectiveResult> {
     let of = |(index, objective): (usize, &Objective)| one(rounds, terms, index, *objective);
     terms.objectives.iter().enumerate().map(of).collect()
+}
+
+/// The fraction of all time for which an objective is kept at least, as rounds at times of no meaning kept and
+/// missed it: Garwood's limit of a number that Poisson's distribution gives.
+fn least(kept: usize, missed: usize) -> f64 {
+    let [_, most] = gamma_limits(missed as f64 + 1.0);
+    (1.0 - most / (kept + missed) as f64).max(0.0)
 }
 
 fn one(
@@ -89,6 +97,9 @@ fn one(
         unknown,
         hidden,
         share_kept,
+        share_least: measured_share(rounds.iter())
+            .filter(|_| kept > 0)
+            .map(|_| least(kept, missed)),
         budget_seconds,
         missed_seconds,
         budget_used: (budget_seconds > 0.0).then(|| missed_seconds / budget_seconds),
@@ -98,5 +109,23 @@ fn one(
             .copied()
             .reduce(|a, b| if b.seconds > a.seconds { b } else { a }),
         breaches,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_with_pauses_say_of_all_time_no_more_than_their_number_shows() {
+        // Garwood's upper limits of 0 and of 2 events are 3.69 and 7.22.
+        for (kept, missed, most) in [(36, 0, 3.69), (98, 2, 7.22), (1, 0, 3.69)] {
+            let all = (kept + missed) as f64;
+            let expected = (1.0_f64 - most / all).max(0.0);
+            assert!(
+                (least(kept, missed) - expected).abs() < 0.003,
+                "{kept}, {missed}"
+            );
+        }
     }
 }

@@ -126,14 +126,19 @@ impl Round {
 /// The smallest share that is shown: none is exactly zero.
 pub(super) const LEAST_SHOWN: f64 = 0.001;
 
-/// The share of a series' time in which something was measured, in words; `None` if that is most of it,
-/// and without rounds.
-pub(super) fn measured_part<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Option<String> {
+/// The share of a series' time in which something was measured; `None` if that is most of it, and without
+/// rounds.
+pub(super) fn measured_share<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Option<f64> {
     const PAUSED: f64 = 0.9;
     let (first, last) = (rounds.clone().next()?, rounds.clone().last()?);
     let measured: f64 = rounds.map(|round| round.seconds).sum();
     let share = measured / last.finish().since(first.begin) as f64;
-    (share < PAUSED).then(|| rounded_percent(share.max(LEAST_SHOWN)))
+    (share < PAUSED).then_some(share)
+}
+
+/// The same in words.
+pub(super) fn measured_part<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Option<String> {
+    measured_share(rounds).map(|share| rounded_percent(share.max(LEAST_SHOWN)))
 }
 
 /// A note of pauses, in which burst credit grows again.

@@ -310,6 +310,9 @@ pub struct ObjectiveResult {
     pub hidden: usize,
     /// Fraction of the known time for which it was kept; `None` if nothing is known.
     pub share_kept: Option<f64>,
+    /// At least this fraction of all time, at 95 %, where between the rounds nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_least: Option<f64>,
     /// Seconds for which it may be missed in the known time.
     pub budget_seconds: f64,
     /// Seconds for which it was missed.

@@ -64,17 +64,23 @@ pub(super) fn answers(found: &DuetResult) -> Vec<TestCase> {
             .map(|(of, said)| TestCase {
                 name: format!("{} against {first}: {}", arm.name, of.figure.word()),
                 verdict: of.verdict,
-                word: match (found.slower_most, of.verdict) {
-                    (Some(_), BoundVerdict::Broken) => "slower",
-                    (Some(_), BoundVerdict::Kept) => "not slower",
-                    _ => of.answer.word(),
-                },
+                word: answer_word(found, of),
                 said,
                 seconds,
             })
             .collect()
     };
     others.flat_map(of_arm).collect()
+}
+
+/// The answer in a word: whether the arm is slower than it may be; without such a limit, whether it differs.
+pub(super) fn answer_word(found: &DuetResult, of: &Compared) -> &'static str {
+    match (found.slower_most, of.verdict) {
+        (None, _) => of.answer.word(),
+        (_, BoundVerdict::Broken) => "slower",
+        (_, BoundVerdict::Kept) => "not slower",
+        _ => DuetAnswer::Undecided.word(),
+    }
 }
 
 /// The answers of one arm, in a sentence each.

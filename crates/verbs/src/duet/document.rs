@@ -87,7 +87,7 @@ fn by_throughput(found: &DuetResult) -> Block {
         })
         .text("answer", |arm| {
             let of = arm.by(DuetFigure::Throughput);
-            of.map_or("", |of| of.answer.word())
+            of.map_or("", |of| conclusion::answer_word(found, of))
         });
     table.block()
 }
@@ -114,7 +114,8 @@ fn by_response(found: &DuetResult) -> Block {
         })
         // On a screen the sentence says it, and the times need the room.
         .text("answer", |(arm, figure)| {
-            arm.by(*figure).map_or("", |of| of.answer.word())
+            let of = arm.by(*figure);
+            of.map_or("", |of| conclusion::answer_word(found, of))
         })
         .on_page();
     table.block()

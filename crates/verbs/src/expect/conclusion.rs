@@ -4,10 +4,10 @@ use super::profile::ProfileUsed;
 use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failed, time_to_decide};
-use rigel_analyse::figures::quantity::{Amount, counted, rounded_length};
+use rigel_analyse::figures::quantity::{Amount, counted, listed, rounded_length};
 use rigel_analyse::{BoundVerdict, ExpectedLimit, Limits};
-use rigel_model::Measure;
 use rigel_model::record::journal::Header;
+use rigel_model::{Expectation, Measure};
 
 /// More than this times what a volume is sold with comes from elsewhere.
 const MORE_THAN_SOLD: f64 = 2.0;
@@ -15,13 +15,19 @@ const MORE_THAN_SOLD: f64 = 2.0;
 pub(super) fn conclusion(header: &Header, found: &ExpectResult) -> Conclusion {
     let request: Option<ExpectRequest> = header.invocation.asked("expect");
     // Only a volume is sold with so much; others ask for what is enough.
-    let is_sold = request.is_some_and(|request| request.profiles.iter().any(ProfileUsed::is_sold));
+    let profiles = request.map_or_else(Vec::new, |request| request.profiles);
+    let is_sold = profiles.iter().any(ProfileUsed::is_sold);
+    let names = profiles.into_iter().map(|one| one.name);
+    // A run is no profile, and its lines name it.
+    let names: Vec<String> = names
+        .filter(|name| !name.starts_with(Expectation::NOT_WORSE))
+        .collect();
     let objections = Objections {
         caution: is_sold.then(|| more_than_sold(found)).flatten(),
         failure: failed(&found.points, "each is taken to be slower than any limit"),
     };
     objections
-        .conclude(&answer(found), &found.findings)
+        .conclude(&answer(found, &names), &found.findings)
         .with_outcome(found.outcome)
 }
 
@@ -45,14 +51,19 @@ fn more_than_sold(found: &ExpectResult) -> Option<String> {
     })
 }
 
-/// The outcome in a sentence, with the line that decides it.
-pub(crate) fn answer(found: &ExpectResult) -> String {
+/// The outcome in a sentence, with the line that decides it; `profiles` are the names of those that were asked.
+pub(crate) fn answer(found: &ExpectResult, profiles: &[String]) -> String {
+    let of = if profiles.is_empty() {
+        String::new()
+    } else {
+        format!(" for {}", listed(profiles))
+    };
     let all = found.lines.len() as u64;
     let deciding = found.with(found.outcome);
     match (found.outcome, &deciding[..]) {
-        (BoundVerdict::Kept, [line]) => format!("Met: {}.", said(line)),
-        (BoundVerdict::Kept, [_, _]) => "Met: both expectations.".into(),
-        (BoundVerdict::Kept, _) => format!("Met: all {}.", counted(all, "expectation")),
+        (BoundVerdict::Kept, [line]) => format!("Met{of}: {}.", said(line)),
+        (BoundVerdict::Kept, [_, _]) => format!("Met{of}: both expectations."),
+        (BoundVerdict::Kept, _) => format!("Met{of}: all {}.", counted(all, "expectation")),
         (outcome, [first, rest @ ..]) => {
             let heading = match outcome {
                 BoundVerdict::Broken => "Not met",
@@ -63,7 +74,7 @@ pub(crate) fn answer(found: &ExpectResult) -> String {
                 0 => String::new(),
                 others => format!(", {} of {all}", others + 1),
             };
-            format!("{heading}{of_all}: {}.", said(first))
+            format!("{heading}{of}{of_all}: {}.", said(first))
         }
         (_, []) => "Nothing was expected.".into(),
     }

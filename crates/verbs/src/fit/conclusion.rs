@@ -242,6 +242,7 @@ mod tests {
                 verdict: BoundVerdict::Broken,
                 kept: false,
                 is_rare: false,
+                by_curve: false,
                 hosts: Vec::new(),
             };
             let found = FitResult {

@@ -538,7 +538,8 @@ fn multiples(request: &FitRequest, result: &FitResult, group: Option<&RankGroup>
     blocks.push(each_multiple(request, result, &kinds, group));
     let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
                 held: one was not served, or lies beyond it. Undecided: what was measured \
-                does not decide.";
+                does not decide. By the curve: all multiples together decide, and its own figures \
+                alone do not.";
     parts::on_screen(parts::section(
         "multiples",
         "Latency against multiple",
@@ -582,7 +583,14 @@ fn each_multiple(
     let mut table = TableOf::of("", &result.multiples)
         .decided_by(|tried| limit.is_some_and(|limit| is_same(tried.multiple, limit)))
         .number("multiple", |tried| times(tried.multiple))
-        .text("answer", |tried| answer(tried.verdict));
+        .text("answer", |tried| {
+            let by = if tried.is_by_curve() {
+                ", by the curve"
+            } else {
+                ""
+            };
+            format!("{}{by}", answer(tried.verdict))
+        });
     // The streams that break first decide; else all that can.
     let can = |kind: &&DemandKind| request.objective(**kind).is_some();
     let breaks = |kind: &&DemandKind| result.breaks_first.contains(kind);

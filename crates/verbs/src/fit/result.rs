@@ -80,6 +80,9 @@ pub struct TriedStream {
     /// True if it is too rare to matter: it decides nothing, unless it is not served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_rare: bool,
+    /// True if the curve through all multiples decides about it, and its own figures do not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_curve: bool,
     /// By rank, if several measured: those to which the stream was offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostStream>,
@@ -129,7 +132,9 @@ impl TriedMultiple {
             stream.is_rare = request.is_rare(stream.kind);
             let mut curves = curves.iter().filter(|_| is_on_curve(class, point));
             if let Some(curve) = curves.find(|curve| curve.kind == stream.kind) {
-                stream.verdict = curve.crossing.judged(multiple, stream.verdict, class);
+                let own = stream.verdict;
+                stream.verdict = curve.crossing.judged(multiple, own, class);
+                stream.by_curve = own == BoundVerdict::Undecided && stream.verdict != own;
             }
             Some(stream)
         };
@@ -149,6 +154,11 @@ impl TriedMultiple {
             kept: streams.iter().all(|stream| stream.kept),
             streams,
         })
+    }
+
+    /// True if the curve through all multiples decides about one of its streams.
+    pub fn is_by_curve(&self) -> bool {
+        self.verdict != BoundVerdict::Undecided && self.streams.iter().any(|one| one.by_curve)
     }
 
     /// The streams that certainly did not hold.
@@ -205,6 +215,7 @@ impl TriedStream {
             verdict,
             kept,
             is_rare: false,
+            by_curve: false,
             hosts,
         })
     }

@@ -150,8 +150,16 @@ fn of_series(found: &ImportedResult) -> Option<String> {
             value(most)
         )
     });
+    let unnamed = if first.unit.is_empty() && series().count() == 1 {
+        let name = &first.name;
+        format!(
+            " What {name} is of, its name does not say: a column iops or reads_per_s has a verdict."
+        )
+    } else {
+        String::new()
+    };
     Some(format!(
-        "{} {number}{of} with {}{}.",
+        "{} {number}{of} with {}{}.{unnamed}",
         reported_by(&sources),
         counted(samples as u64, "sample"),
         figures.unwrap_or_default()

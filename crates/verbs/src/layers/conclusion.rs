@@ -1,6 +1,6 @@
 //! The conclusion of the layers from storage to a row.
 
-use super::result::{LayerStep, LayersResult};
+use super::result::{LayerFigures, LayerStep, LayersResult};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures};
 use rigel_analyse::figures::quantity::{Amount, Unit, count, listed};
 use rigel_model::Layer;
@@ -12,31 +12,19 @@ pub(super) fn conclusion(result: &LayersResult) -> Conclusion {
     let both =
         table.and_then(|table| Some((table, table.of(Layer::Async)?, table.of(Layer::Row)?)));
     if let Some((table, raw, row)) = both {
-        let _ = write!(
-            text,
-            "Raw I/O reads {} blocks per second with {} at a time, as many sessions of the \
-             database read {}",
-            count(raw.blocks_per_s.value),
-            table.sessions,
-            count(row.blocks_per_s.value)
-        );
-        let share = match row.share_of_first {
-            Some(share) if share.least() > 1.0 => {
-                ": more than the storage delivered, so a cache served some".into()
-            }
-            Some(share) => format!(
-                ": {} of the rate",
-                Amount::new(share, Unit::Percent).in_cell()
-            ),
-            None => String::new(),
-        };
-        let _ = write!(text, "{share}.");
         let cached: Vec<Layer> = table
             .layers
             .iter()
             .filter(|figures| figures.page_cache_share().is_some())
             .map(|figures| figures.layer)
             .collect();
+        let _ = write!(
+            text,
+            "Raw I/O reads {} blocks per second with {} at a time",
+            count(raw.blocks_per_s.value),
+            table.sessions,
+        );
+        text.push_str(&of_database(row, &cached));
         if let Some(step) = most_expensive(&table.steps, &cached) {
             let most = if step.blocks_share.greatest() < 1.0 {
                 "Most is lost"
@@ -63,6 +51,27 @@ pub(super) fn conclusion(result: &LayersResult) -> Conclusion {
         failure: failures(&result.points),
     };
     objections.conclude(&text, &result.findings)
+}
+
+/// How much of the rate of raw I/O the database's sessions get, if storage read their blocks.
+fn of_database(row: &LayerFigures, cached: &[Layer]) -> String {
+    if cached.contains(&Layer::Row) {
+        return ". What the database adds is unknown, as not only storage served its rows.".into();
+    }
+    let share = match row.share_of_first {
+        Some(share) if share.least() > 1.0 => {
+            ": more than the storage delivered, so a cache served some".into()
+        }
+        Some(share) => format!(
+            ": {} of the rate",
+            Amount::new(share, Unit::Percent).in_cell()
+        ),
+        None => String::new(),
+    };
+    format!(
+        ", as many sessions of the database read {}{share}.",
+        count(row.blocks_per_s.value)
+    )
 }
 
 /// The step between neighbouring layers that loses most. Without the layers that the page cache
@@ -102,6 +111,33 @@ fn left_out(cached: &[Layer]) -> Option<String> {
 mod tests {
     use super::*;
     use rigel_analyse::figures::confidence::Estimate;
+
+    #[test]
+    fn rows_that_the_page_cache_served_are_not_compared_with_raw_reads() {
+        let row = LayerFigures {
+            layer: Layer::Row,
+            blocks_per_s: Estimate::from(9000.0),
+            rounds: vec![9000.0],
+            blocks_per_operation: 1.0,
+            share_of_first: Some(Estimate::from(0.9)),
+            storage_share: Some(0.5),
+            buffer_cache_share: Some(0.0),
+            p50_us: None,
+            p99_us: None,
+            client_cpu_us: 1.0,
+            server_cpu_us: None,
+            cpu_s_per_million: None,
+            blocks_per_cpu_s: None,
+            cpus_busy: None,
+        };
+        let compared = of_database(&row, &[]);
+        assert!(compared.contains("9,000: 90.0 % of the rate"), "{compared}");
+        let unknown = of_database(&row, &[Layer::Row]);
+        assert!(
+            !unknown.contains("9,000") && unknown.contains("unknown"),
+            "{unknown}"
+        );
+    }
 
     #[test]
     fn a_layer_that_the_page_cache_served_is_not_part_of_the_most_expensive_step() {

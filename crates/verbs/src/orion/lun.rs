@@ -39,7 +39,7 @@ fn is_lun_name(testname: &str) -> bool {
 /// begin with `#` are skipped. `path` is for messages.
 ///
 /// # Errors
-/// The list is empty, names a target twice, or has a line with surrounding spaces for which a file
+/// The list is empty, names a target twice, names a model, or has a line with surrounding spaces for which a file
 /// with exactly that name exists: Orion would take that file.
 pub fn parse(
     text: &str,
@@ -64,6 +64,13 @@ pub fn parse(
                 "rename it; or remove the spaces, if '{name}' is meant",
                 path = path.display(),
                 number = index + 1
+            ));
+        }
+        if name.starts_with("sim:") || name.starts_with("null:") {
+            return Err(usage!(
+                "'{path}' lists '{name}', a model, which is no file or device",
+                "give it with --target '{name}'",
+                path = path.display()
             ));
         }
         if let Some(first) = lines.insert(name, index + 1) {
@@ -113,6 +120,12 @@ mod tests {
             error.to_string().contains("'/a' twice, in lines 1 and 4"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_model_in_a_lun_file_is_refused_and_said_where_it_belongs() {
+        let error = parse("/a\nsim:8,500us\n", Path::new("t.lun"), |_| false).unwrap_err();
+        assert_eq!(error.hint(), "give it with --target 'sim:8,500us'");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::path::Path;
 
 impl Verb for WatchRequest {
     fn next_commands(&self) -> Vec<String> {
-        ["rigel fit RUN TARGET  # does other storage carry this?"]
+        ["rigel fit RUN DIR --write  # does other storage carry it?"]
             .map(String::from)
             .into()
     }
