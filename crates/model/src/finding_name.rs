@@ -97,8 +97,8 @@ finding_names! {
             "The device moved less than 98 % of this point's bytes: a cache, a hole or a layer answered.",
             "Measure a written file with direct I/O.";
         Cache = "cache", Doubt, "warning",
-            "Reads in a part have a median below 70 % of that in the whole, parts just read answered faster by a \
-             fifth, or large reads met what a cache had kept ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
+            "Reads of a part have a median below 70 % of the whole's, parts just read were a fifth faster, or large \
+             reads met what was cached ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
             "Measure a target many times as large as the cache.";
         PageCache = "page-cache", Doubt, "warning",
             "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %.",
