@@ -33,7 +33,8 @@ const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 /// 'p99<2ms@3000/s' (an offered rate, at random times), 'p50<300us@depth:1', 'mean<1ms@3000/s',
 /// 'no stall>1s' (no I/O takes longer, at any load), 'log p99<10ms' (durable appends of 4KiB, with
 /// --write), 'log p99<10ms@grow:2300' (of 2,300 bytes to a file that grows; or @reserved, @sized,
-/// @reused). IOPS are measured at depth 32 and MB/s at depth 8, unless @depth:N says otherwise.
+/// @reused), 'writes>=5000@mix:4,30%' and 'write p99<2ms@mix:4,30%' (or reads, read: of 4 outstanding,
+/// of which 30 % are writes, with --write). IOPS are measured at depth 32 and MB/s at depth 8, unless @depth:N says otherwise.
 /// With a margin, 'p99<10ms±5%', either answer may be given within it. Loads are visited in turn
 /// until every line is decided, and the error is that of the whole list.
 ///
@@ -78,7 +79,7 @@ pub(super) struct ExpectArgs {
     size: Option<Bytes>,
     #[command(flatten)]
     answers: AnswerArgs,
-    /// Allow log writes; needs --destroy unless Rigel made the target
+    /// Allow writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with = "resume")]
     write: bool,
 }
@@ -215,17 +216,21 @@ impl ExpectArgs {
         }
         check_list(&expectations)?;
         // The files of a log are Rigel's own, and are refused where there is no directory for them.
-        let log = expectations
-            .iter()
-            .find(|one| one.of == ExpectedOf::Log && !one.is_of_own_file());
-        if let Some(log) = log.filter(|_| !self.write) {
+        let mut written = expectations.iter().filter(|one| one.writes_to_target());
+        if let Some(written) = written.next().filter(|_| !self.write) {
+            let own = if written.of == ExpectedOf::Log {
+                "; for a directory, @grow, @reserved, @sized or @reused behind it measures files \
+                 that Rigel makes"
+            } else {
+                ""
+            };
             return Err(usage!(
-                "'{log}' needs log writes, and this run may not write",
-                "add --write, and --destroy PATH unless the target is a directory; for a directory, \
-                 @grow, @reserved, @sized or @reused behind it measures files that Rigel makes",
+                "'{written}' needs writes, and this run may not write",
+                "add --write, and --destroy PATH unless the target is a directory{own}",
             ));
         }
-        if self.write && expectations.iter().all(|one| one.of != ExpectedOf::Log) {
+        let is_written = |one: &Expectation| one.of == ExpectedOf::Log || one.writes_to_target();
+        if self.write && !expectations.iter().any(is_written) {
             return Err(usage!(
                 "--write is given, and nothing is expected of writes",
                 "omit it, or expect something such as 'log p99<10ms'",

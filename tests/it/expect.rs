@@ -170,6 +170,43 @@ fn a_limit_at_the_truth_is_undecided_and_the_error_is_that_of_the_list() {
 }
 
 #[test]
+fn reads_and_writes_of_a_mix_are_each_judged_by_their_own() {
+    // Its cache answers reads after 100 us; writes take 4 ms. One at a time, half of them writes, that
+    // is 244 of each in a second.
+    const CACHED: &str = "1,4ms,cache=8MiB@100us,size=2MiB";
+    let keeps = [
+        "reads>=200@mix:1,50%",
+        "writes>=200@mix:1,50%",
+        "read mean<200us@mix:1,50%",
+        "write mean<5ms@mix:1,50%",
+    ];
+    let breaks = [
+        "reads>=350@mix:1,50%",
+        "read p50<50us@mix:1,50%",
+        "write mean<2.7ms@mix:1,50%",
+        "write p50<1.5ms@mix:1,50%",
+    ];
+    let all = keeps.iter().chain(&breaks).map(ToString::to_string);
+    let request = request(&all.collect::<Vec<_>>(), 180);
+    let mut wrong = 0;
+    for seed in 1..=runs() {
+        let (found, _) = expect(CACHED, &request, 7000 + seed);
+        let outcomes = found.lines.iter().map(|line| line.outcome);
+        let truth = (0..found.lines.len()).map(|at| at < keeps.len());
+        let is_wrong = |(outcome, is_kept): (BoundVerdict, bool)| match outcome {
+            BoundVerdict::Kept => !is_kept,
+            BoundVerdict::Broken => is_kept,
+            _ => true,
+        };
+        wrong += usize::from(outcomes.zip(truth).any(is_wrong));
+        // Operations are counted by kind.
+        let of = |at: usize| found.lines[at].operations;
+        assert_eq!((of(0), of(1)), (of(2), of(3)), "{seed}");
+    }
+    assert!(wrong <= chance(runs()), "{wrong} of {}", runs());
+}
+
+#[test]
 fn a_curve_is_judged_by_its_intervals_and_as_seldom_wrong() {
     // Lists: a quarter to spare, the truth, and 1.5 times it.
     let lists = [0.8, 1.0, 1.5].map(|factor| request(&lines(factor), 180).expectations);

@@ -2,7 +2,7 @@
 //!
 //! `p99<2ms@3000/s` is an objective and a load. Limits are those of [`Objective`], which reads them.
 
-use super::{Bytes, Coordinates, Error, LogKind, MIB, Measure, Nanos, Objective, Ratio};
+use super::{Bytes, Coordinates, Error, Kind, LogKind, MIB, Measure, Nanos, Objective, Ratio};
 use crate::text::letters_changed;
 use crate::units::{per_second, whole_per_second};
 use crate::usage;
@@ -19,6 +19,10 @@ pub enum ExpectedOf {
     Throughput,
     /// Log writes: their response times, or the number of commits per second.
     Log,
+    /// The random reads of a load that reads and writes.
+    MixedReads,
+    /// The random writes of a load that writes.
+    MixedWrites,
 }
 
 /// The load at which an expectation holds.
@@ -28,6 +32,13 @@ pub enum ExpectedLoad {
     Depth(u32),
     /// This number of I/Os per second, due at random times.
     Rate(u64),
+    /// Random reads and writes.
+    Mix {
+        /// Outstanding I/Os.
+        depth: u32,
+        /// Writes among 100 of them.
+        write_percent: u32,
+    },
     /// Log writes to a file of their own.
     Log {
         /// The state of the file.
@@ -83,11 +94,12 @@ const MARGIN_MAX: f64 = 0.5;
 /// How expectations are written.
 const USAGE: &str = "write it as 'iops>=3000', 'mbps>=125', 'mibps>=125', 'p99<2ms@3000/s', 'p50<300us@depth:1', \
                      'mean<1ms@3000/s', 'log p99<10ms', 'log p99<10ms@grow:2300', \
-                     'commits>=2000/s@4' or 'no stall>1s', in quotes";
+                     'commits>=2000/s@4', 'writes>=5000@mix:4,30%', 'write p99<2ms@mix:4,30%' or \
+                     'no stall>1s', in quotes";
 
 /// The names that can be given, besides p50, p99 and so on.
-const NAMES: [&str; 9] = [
-    "iops", "mbps", "mibps", "commits", "p50", "p99", "p99.9", "mean", "max",
+const NAMES: [&str; 11] = [
+    "iops", "mbps", "mibps", "commits", "reads", "writes", "p50", "p99", "p99.9", "mean", "max",
 ];
 
 impl Expectation {
@@ -110,8 +122,24 @@ impl Expectation {
         matches!(self.load, Some(ExpectedLoad::Log { .. }))
     }
 
+    /// True if it needs writes to the target itself.
+    pub fn writes_to_target(&self) -> bool {
+        let is_mixed = matches!(self.of, ExpectedOf::MixedReads | ExpectedOf::MixedWrites);
+        is_mixed || (self.of == ExpectedOf::Log && !self.is_of_own_file())
+    }
+
+    /// The kind of operations that it is about, of those that its load has; `None` if of all.
+    pub fn kind(&self) -> Option<Kind> {
+        match self.of {
+            ExpectedOf::MixedReads => Some(Kind::Read),
+            ExpectedOf::MixedWrites => Some(Kind::Write),
+            ExpectedOf::Reads | ExpectedOf::Throughput | ExpectedOf::Log => None,
+        }
+    }
+
     /// True if a point of a run has the load that this is about. A rate without a load is about every
-    /// load: storage that gives it at one of them gives it.
+    /// load: storage that gives it at one of them gives it. Figures of points are of reads and writes
+    /// together, so that none has a mix.
     pub fn is_of(&self, at: Coordinates) -> bool {
         match (self.of, self.load) {
             (
@@ -132,6 +160,7 @@ impl Expectation {
             (ExpectedOf::Log, _) => {
                 matches!(at, Coordinates::Log { log: None, .. })
             }
+            (ExpectedOf::MixedReads | ExpectedOf::MixedWrites, _) => false,
             (ExpectedOf::Throughput, load) => {
                 let depth = match at {
                     Coordinates::Large { depth } => Some(depth),
@@ -169,7 +198,28 @@ impl Expectation {
     /// Refuses a load that the figure does not have, and a response time without one.
     fn with_possible_load(self, text: &str) -> Result<Self, Error> {
         let wrong = |why: &str, hint: &str| Err(usage!("'{text}': {why}", hint));
+        let is_mixed = self.kind().is_some();
+        let has_mix = matches!(self.load, Some(ExpectedLoad::Mix { .. }));
         match (self.of, self.limit.0, self.load) {
+            _ if is_mixed && !has_mix => wrong(
+                "a load that reads and writes is to be given",
+                "add @mix:4,30% for 4 outstanding, of which 30 % are writes",
+            ),
+            _ if has_mix && !is_mixed => wrong(
+                "of a mix, reads or writes can be expected",
+                "such as 'reads>=5000@mix:4,30%' or 'write p99<2ms@mix:4,30%'",
+            ),
+            (
+                ExpectedOf::MixedReads,
+                _,
+                Some(ExpectedLoad::Mix {
+                    write_percent: 100, ..
+                }),
+            ) => wrong("there are no reads in it", "give a part below 100%"),
+            (_, Measure::Max(_), Some(ExpectedLoad::Mix { .. })) => wrong(
+                "of a mix, rates and response times can be expected",
+                "such as 'write p99.9<20ms@mix:4,30%'",
+            ),
             (ExpectedOf::Log, _, Some(ExpectedLoad::Depth(_) | ExpectedLoad::Rate(_))) => wrong(
                 "log writes have no such load",
                 "write it without @, such as 'log p99<10ms', or with the life cycle of the log's \
@@ -208,9 +258,13 @@ impl fmt::Display for Expectation {
         match (self.of, self.limit.0) {
             (ExpectedOf::Throughput, Measure::Rate(rate)) => write!(f, "mbps>={rate}")?,
             (ExpectedOf::Log, Measure::Rate(rate)) => write!(f, "commits>={rate}/s")?,
+            (ExpectedOf::MixedReads, Measure::Rate(rate)) => write!(f, "reads>={rate}")?,
+            (ExpectedOf::MixedWrites, Measure::Rate(rate)) => write!(f, "writes>={rate}")?,
             (_, Measure::Rate(rate)) => write!(f, "iops>={rate}")?,
             (_, Measure::Max(time)) => write!(f, "no stall>{}", time.exact())?,
             (ExpectedOf::Log, _) => write!(f, "log {}", self.limit)?,
+            (ExpectedOf::MixedReads, _) => write!(f, "read {}", self.limit)?,
+            (ExpectedOf::MixedWrites, _) => write!(f, "write {}", self.limit)?,
             _ => write!(f, "{}", self.limit)?,
         }
         if self.margin != Ratio::ZERO {
@@ -220,6 +274,10 @@ impl fmt::Display for Expectation {
             None => Ok(()),
             Some(ExpectedLoad::Depth(depth)) => write!(f, "@depth:{depth}"),
             Some(ExpectedLoad::Rate(rate)) => write!(f, "@{rate}/s"),
+            Some(ExpectedLoad::Mix {
+                depth,
+                write_percent,
+            }) => write!(f, "@mix:{depth},{write_percent}%"),
             Some(ExpectedLoad::Log {
                 log,
                 bytes,
@@ -272,10 +330,14 @@ impl FromStr for Expectation {
         let head = head.trim();
         let words = head.split_whitespace().collect::<Vec<_>>();
         let (of, head) = match words[..] {
-            ["log", ..] => (
-                ExpectedOf::Log,
-                head["log".len()..].trim_start().to_string(),
-            ),
+            [first @ ("log" | "read" | "write"), ..] => {
+                let of = match first {
+                    "log" => ExpectedOf::Log,
+                    "read" => ExpectedOf::MixedReads,
+                    _ => ExpectedOf::MixedWrites,
+                };
+                (of, head[first.len()..].trim_start().to_string())
+            }
             ["no", ..] => {
                 let rest = words[1..].concat();
                 let limit = rest.strip_prefix("stall>");
@@ -290,7 +352,10 @@ impl FromStr for Expectation {
         let (name, limit) = head.split_at(at);
         let name = name.trim();
         check_name(name, text)?;
-        let is_rate = matches!(name, "iops" | "mbps" | "mibps" | "commits");
+        let is_rate = matches!(
+            name,
+            "iops" | "mbps" | "mibps" | "commits" | "reads" | "writes"
+        );
         if limit.starts_with('>') != is_rate {
             return Err(wrong(if is_rate {
                 "is an upper limit of a rate: at least so much can be expected, with >="
@@ -324,6 +389,8 @@ impl FromStr for Expectation {
             ),
             ("mbps", _) => (ExpectedOf::Throughput, limit),
             ("commits", _) => (ExpectedOf::Log, limit),
+            ("reads", _) => (ExpectedOf::MixedReads, limit),
+            ("writes", _) => (ExpectedOf::MixedWrites, limit),
             _ => (of, limit),
         };
         let load = load.or((name == "commits").then_some(ExpectedLoad::COMMITS));
@@ -405,7 +472,28 @@ fn log_load_of(load: &str, text: &str) -> Result<Option<ExpectedLoad>, Error> {
     }))
 }
 
+/// A mix as it stands behind `mix:`: `4,30%`.
+fn mix_of(mix: &str) -> Option<ExpectedLoad> {
+    let (depth, writes) = mix.split_once(',')?;
+    let depth = depth.trim().parse::<u32>().ok()?;
+    let percent = writes.trim().strip_suffix('%')?.trim_end();
+    let write_percent = percent.parse::<u32>().ok()?;
+    let is_possible = (1..=DEPTH_MAX).contains(&depth) && (1..=100).contains(&write_percent);
+    is_possible.then_some(ExpectedLoad::Mix {
+        depth,
+        write_percent,
+    })
+}
+
 fn load_of(load: &str, text: &str) -> Result<ExpectedLoad, Error> {
+    if let Some(mix) = load.strip_prefix("mix:") {
+        return mix_of(mix).ok_or_else(|| {
+            usage!(
+                "'{text}': '{mix}' is not a mix",
+                "write @mix:4,30% for 4 outstanding, of which 30 % are writes: in whole percent, 1% to 100%"
+            )
+        });
+    }
     if let Some(log) = log_load_of(load, text)? {
         return Ok(log);
     }
@@ -455,6 +543,10 @@ mod tests {
             ("commits >= 2_000/s", "commits>=2000/s@reused"),
             ("commits>=2000@4", "commits>=2000/s@reused,4"),
             ("commits>=2000/s@grow,16", "commits>=2000/s@grow,16"),
+            ("writes >= 10k @mix: 4, 50 %", "writes>=10000@mix:4,50%"),
+            ("reads>=500/s±5%@mix:8,30%", "reads>=500±5%@mix:8,30%"),
+            ("write p99<2ms@mix:1,100%", "write p99<2ms@mix:1,100%"),
+            ("read mean<250us@mix:1,50%", "read mean<250us@mix:1,50%"),
         ] {
             let read = text.parse::<Expectation>();
             assert_eq!(read.unwrap().to_string(), shown, "{text}");
@@ -488,6 +580,15 @@ mod tests {
             ("log p99<2ms@grow:17MiB", "is not the size of a log write"),
             ("p99<2ms@grow", "only log writes have a life cycle"),
             ("no stalls", "stalls"),
+            ("writes>=100", "a load that reads and writes"),
+            ("write p99<2ms@depth:4", "a load that reads and writes"),
+            ("iops>=100@mix:4,50%", "reads or writes can be expected"),
+            ("reads>=100@mix:4,100%", "there are no reads in it"),
+            ("write max<2s@mix:4,50%", "rates and response times"),
+            ("writes>=100@mix:4", "is not a mix"),
+            ("writes>=100@mix:4,0%", "is not a mix"),
+            ("writes>=100@mix:0,50%", "is not a mix"),
+            ("writes>=100@mix:4,101%", "is not a mix"),
         ] {
             let refused = text.parse::<Expectation>().unwrap_err().to_string();
             assert!(refused.contains(why), "{text}: {refused}");
@@ -496,7 +597,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_parser(text in "(log |no |iops|mbps|mibps|commits|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|grow|sized:|,|/s|\\PC){0,8}") {
+        fn no_text_breaks_the_parser(text in "(log |no |read |write |reads|writes|iops|mbps|mibps|commits|p99|[<>=@±%]|[0-9]{1,3}|ms|depth:|mix:|%|grow|sized:|,|/s|\\PC){0,8}") {
             if let Ok(expectation) = text.parse::<Expectation>() {
                 prop_assert_eq!(expectation.to_string().parse::<Expectation>().unwrap(), expectation);
             }

@@ -75,6 +75,13 @@ pub enum Coordinates {
         /// Outstanding I/Os.
         depth: u32,
     },
+    /// Small random reads and writes in a closed loop.
+    Mixed {
+        /// Outstanding I/Os.
+        depth: u32,
+        /// Writes among 100 of them.
+        write_percent: u32,
+    },
     /// Large sequential writes, like those of a backup or of a compaction.
     LargeWrite {
         /// False for the first minute, true for what comes after it.
@@ -263,6 +270,8 @@ pub enum Step {
     Stream,
     /// Small random writes.
     Write,
+    /// Small random reads and writes.
+    Mixed,
     /// Large sequential writes.
     LargeWrite,
     /// Durable appends.
@@ -317,6 +326,7 @@ impl Coordinates {
             Self::Large { .. } => Step::Large,
             Self::Stream => Step::Stream,
             Self::Write { .. } => Step::Write,
+            Self::Mixed { .. } => Step::Mixed,
             Self::LargeWrite { .. } => Step::LargeWrite,
             Self::Log { .. } => Step::Log,
             Self::Again { .. } => Step::Again,
@@ -339,6 +349,7 @@ impl Coordinates {
             Self::Depth { depth, .. }
             | Self::Large { depth }
             | Self::Write { depth }
+            | Self::Mixed { depth, .. }
             | Self::Again { depth }
             | Self::ClosingDepth { depth }
             | Self::Refill { depth, .. }
@@ -508,6 +519,10 @@ impl Coordinates {
             Self::Large { depth } => format!("large:{depth}"),
             Self::Stream => "stream".into(),
             Self::Write { depth } => format!("write:{depth}"),
+            Self::Mixed {
+                depth,
+                write_percent,
+            } => format!("mix:{depth}:{write_percent}"),
             Self::LargeWrite { sustained: false } => "large_write:first".into(),
             Self::LargeWrite { sustained: true } => "large_write:sustained".into(),
             Self::Log {
@@ -693,6 +708,10 @@ impl std::fmt::Display for Coordinates {
             Self::Large { depth } => write!(f, "large reads, depth {depth}"),
             Self::Stream => write!(f, "one sequential stream"),
             Self::Write { depth } => write!(f, "writes, depth {depth}"),
+            Self::Mixed {
+                depth,
+                write_percent,
+            } => write!(f, "{write_percent} % writes, depth {depth}"),
             Self::LargeWrite { sustained: false } => write!(f, "the first minute of large writes"),
             Self::LargeWrite { sustained: true } => {
                 write!(f, "large writes after their first minute")

@@ -90,6 +90,7 @@ pub fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Coordinates::Large { .. } => (5, 0),
         Coordinates::Stream => (6, 0),
         Coordinates::Write { .. } => (7, 0),
+        Coordinates::Mixed { write_percent, .. } => (41, u64::from(write_percent)),
         Coordinates::LargeWrite { sustained } => (40, u64::from(sustained)),
         Coordinates::Log { bytes, log, .. } => {
             let state = log.map_or(0, LogKind::code);

@@ -12,7 +12,7 @@ use crate::figures::confidence::{BoundCheck, BoundVerdict, ERROR_MIN, Estimate, 
 use crate::figures::latency::LatencySummary;
 use crate::figures::quantile::Quantile;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
-use rigel_model::{Bound, Coordinates, Expectation, ExpectedOf, Measure, Nanos};
+use rigel_model::{Bound, Coordinates, Expectation, ExpectedOf, Kind, Measure, Nanos};
 use rigel_stats::mean::{BATCHES_MIN, Level, Limits, Mean};
 
 /// Minimum number of visits to a load for a verdict: with fewer nobody knows how they differ.
@@ -69,16 +69,25 @@ impl Criteria {
         class: ClassFigures,
     ) -> Vec<ExpectedVerdict> {
         let is_here = |at: Option<Coordinates>| at.is_none_or(|at| at == record.coordinates);
-        if !self.expected.iter().any(|(_, at)| is_here(*at)) {
-            return Vec::new();
-        }
-        let evidence = Evidence::of(record, stream, class, self.level);
-        let here = self.expected.iter().enumerate();
-        here.filter(|(_, (_, at))| is_here(*at))
-            .map(|(index, (expectation, _))| ExpectedVerdict {
+        let of_kind = |kind: Option<Kind>| {
+            let here = self.expected.iter().enumerate();
+            let here: Vec<(usize, &Expectation)> = here
+                .filter(|(_, (one, at))| is_here(*at) && one.kind() == kind)
+                .map(|(index, (one, _))| (index, one))
+                .collect();
+            if here.is_empty() {
+                return Vec::new();
+            }
+            let evidence = Evidence::of((record, stream), kind, class, self.level);
+            let judged = here.into_iter().map(|(index, one)| ExpectedVerdict {
                 index,
-                ..evidence.judge(expectation)
-            })
+                ..evidence.judge(one)
+            });
+            judged.collect()
+        };
+        [None, Some(Kind::Read), Some(Kind::Write)]
+            .into_iter()
+            .flat_map(of_kind)
             .collect()
     }
 }
@@ -98,6 +107,19 @@ pub(super) struct ClassFigures {
     pub(super) met: Option<RateMet>,
 }
 
+impl ClassFigures {
+    /// Those of one kind of its operations.
+    fn of_kind(self, kind: Kind, stream: &StreamRecord) -> Self {
+        let total = stream.total_of(kind).unwrap_or_default();
+        Self {
+            iops: self.iops * total.done as f64 / (stream.done() as f64).max(1.0),
+            latency: LatencySummary::of(&total.response),
+            missed: total.failures(),
+            ..self
+        }
+    }
+}
+
 /// What the visits to a load show.
 struct Evidence {
     class: ClassFigures,
@@ -112,9 +134,15 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(record: &PointRecord, stream: &StreamRecord, class: ClassFigures, level: Level) -> Self {
+    /// Of the operations of a kind, or of all.
+    fn of(
+        (record, stream): (&PointRecord, &StreamRecord),
+        kind: Option<Kind>,
+        class: ClassFigures,
+        level: Level,
+    ) -> Self {
         let mut found = Self {
-            class,
+            class: kind.map_or(class, |kind| class.of_kind(kind, stream)),
             windows: Vec::new(),
             seconds: Vec::new(),
             response: Histogram::default(),
@@ -123,7 +151,10 @@ impl Evidence {
         };
         for visit in record.pieces() {
             let own = visit.streams.iter().find(|own| own.name == stream.name);
-            let windows = own.map_or_else(Vec::new, |own| whole_windows(own, visit));
+            let windows = own.map_or_else(Vec::new, |own| match kind {
+                None => whole_windows(own, visit),
+                Some(kind) => whole_windows(&own.only(kind), visit),
+            });
             let together: Window = windows.iter().sum();
             found.response.merge(&together.response.histogram);
             found.windows.push(together);
@@ -139,7 +170,7 @@ impl Evidence {
             Measure::Rate(_) => {
                 let scale = match expectation.of {
                     ExpectedOf::Throughput => f64::from(self.class.io_bytes) / 1e6,
-                    ExpectedOf::Reads | ExpectedOf::Log => 1.0,
+                    _ => 1.0,
                 };
                 let counts: Vec<f64> = self.windows.iter().map(|of| of.done as f64).collect();
                 let mean = Mean::of_ratio_in(self.level.batch, &counts, &self.seconds);

@@ -250,6 +250,14 @@ impl StreamRecord {
         done.saturating_sub(self.drained) as f64 / done as f64
     }
 
+    /// The same with the operations of one kind alone.
+    #[must_use]
+    pub fn only(&self, kind: Kind) -> Self {
+        let mut only = self.clone();
+        only.kinds.retain(|record| record.kind == kind);
+        only
+    }
+
     /// Window number `at`, from 0, of every kind of operation.
     pub fn windows_at(&self, at: usize) -> impl Iterator<Item = &Window> {
         self.kinds

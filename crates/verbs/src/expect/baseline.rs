@@ -187,7 +187,7 @@ impl<'a> Measured<'a> {
         let low = self.class.rate().interval?.low * (1.0 - by);
         let limit = match self.of {
             ExpectedOf::Throughput => low * f64::from(self.class.io_bytes) / 1e6,
-            ExpectedOf::Reads | ExpectedOf::Log => low,
+            _ => low,
         };
         let limit = limit.floor();
         (limit > 0.0).then(|| self.expect(Measure::Rate(limit)))

@@ -9,7 +9,7 @@ use rigel_analyse::point::expected::VISITS_LEAST;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
 use rigel_model::{
     Arrivals, Coordinates, Error, Expectation, ExpectedLoad, ExpectedOf, Load, Measure, Mix, Nanos,
-    Pattern, Point, Stream, Until, usage,
+    Pattern, Point, Ratio, Stream, Until, usage,
 };
 
 /// Outstanding I/Os where IOPS are expected at no depth: enough for any rate that cloud volumes are
@@ -96,7 +96,7 @@ impl Plan for ExpectRequest {
     fn writes(&self) -> bool {
         self.expectations
             .iter()
-            .any(|one| one.of == ExpectedOf::Log)
+            .any(|one| one.of == ExpectedOf::Log || one.writes_to_target())
     }
 }
 
@@ -129,6 +129,16 @@ impl ExpectRequest {
                 log: Some(log),
                 writers,
             },
+            (
+                _,
+                Some(ExpectedLoad::Mix {
+                    depth,
+                    write_percent,
+                }),
+            ) => Coordinates::Mixed {
+                depth,
+                write_percent,
+            },
             (ExpectedOf::Log, _) => Coordinates::Log {
                 bytes: ExpectedLoad::LOG_BYTES,
                 log: None,
@@ -145,7 +155,7 @@ impl ExpectRequest {
             (ExpectedOf::Reads, None) if matches!(expectation.limit.0, Measure::Max(_)) => {
                 return None;
             }
-            (ExpectedOf::Reads, _) => Coordinates::at_depth(depth(DEPTH)),
+            _ => Coordinates::at_depth(depth(DEPTH)),
         })
     }
 
@@ -218,6 +228,14 @@ impl ExpectRequest {
             Coordinates::Large { .. } => (LARGE, self.large, Mix::READS, Pattern::Uniform),
             Coordinates::Log { bytes, .. } => {
                 (SMALL, bytes, Mix::LOG, Pattern::Sequential { start: 0 })
+            }
+            Coordinates::Mixed { write_percent, .. } => {
+                let writes = Ratio::of(write_percent.into(), 100);
+                let mix = Mix {
+                    writes,
+                    durable: false,
+                };
+                (SMALL, self.block, mix, Pattern::Uniform)
             }
             _ => (SMALL, self.block, Mix::READS, Pattern::Uniform),
         };

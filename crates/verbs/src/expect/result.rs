@@ -14,7 +14,7 @@ use rigel_analyse::{
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{
-    Coordinates, Expectation, ExpectedOf, Finding, Measure, Ratio, TrustCause, Weight,
+    Coordinates, Expectation, ExpectedOf, Finding, Kind, Measure, Ratio, TrustCause, Weight,
 };
 use serde::{Serialize, Serializer};
 
@@ -144,7 +144,12 @@ impl ExpectRequest {
         let of = |point: &PointSummary| {
             let class = point.classes.iter().find(|class| class.done > 0)?;
             let found = class.expected.iter().find(|found| found.index == index);
-            Some((*found?, class.done))
+            let operations = match condition.kind() {
+                None => class.done,
+                Some(Kind::Read) => class.reads,
+                Some(_) => class.writes,
+            };
+            Some((*found?, operations))
         };
         let here: Vec<(&PointSummary, ExpectedVerdict, u64)> = points
             .iter()
