@@ -310,19 +310,20 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         let used = result.budget_used.map_or_else(String::new, |used| {
             format!(", budget used {}", budget(used))
         });
-        // Between rounds nobody looked: what they show is a share of all time only so far.
-        let used = result.share_least.map_or(used, |least| {
-            format!("; at least {} of all time", rounded_percent(least))
-        });
         let note = format!("{} required{used}", share(result.share_asked));
         let label = format!("{} met for", result.objective);
-        figures.push(headline(
+        let kept = headline(
             &format!("objectives.{at}.share_kept"),
             &label,
             share(kept),
             note,
             kept,
-        ));
+        );
+        // Between rounds nobody looked.
+        let interval = result.share_least.map_or_else(String::new, |least| {
+            format!("at least {}", rounded_percent(least))
+        });
+        figures.push(Headline { interval, ..kept });
     } else if let (Quantity::P99Us, Some(figure)) = (found.judged_by, &found.rate) {
         let median = headline(
             "rate.median",
