@@ -58,13 +58,12 @@ pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use point::backlog::RateMet;
 pub use point::coverage::CoverageSummary;
+pub use point::events::Events;
 pub use point::expected::{Criteria, ExpectedLimit, ExpectedVerdict};
 pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
-pub use point::lost::LostTime;
 pub use point::objective::ObjectiveVerdict;
 pub use point::so_far::SoFar;
 pub use point::sql;
-pub use point::stalls::Stalls;
 pub use point::steady::Steady;
 pub use point::summary::{
     ClassSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures, VisitFigures, summarise,

@@ -10,7 +10,7 @@ use super::row::{Row, of_several};
 use super::side::Side;
 use super::subject::{Scope, Subject};
 use crate::figures::quantity::Unit;
-use crate::point::stalls::Stalls;
+use crate::point::events::EventsSeen;
 use crate::point::summary::PointSummary;
 use rigel_stats::mean::{Spread, t_quantile};
 
@@ -22,17 +22,17 @@ pub(super) const STOOD_STILL: &str = "time stood still";
 
 /// Both rows; empty unless every run has points whose stalls are known.
 pub(super) fn rows(sides: &[Side]) -> Vec<Row> {
-    let all: Vec<Vec<StallCount>> = sides
+    let all: Vec<Vec<EventsSeen>> = sides
         .iter()
         .map(|side| side.runs.iter().map(|run| sum(&seen_in(run))).collect())
         .collect();
     let mut runs = all.iter().flatten();
-    if !runs.all(|run| run.measured_s > 0.0) {
+    if !runs.all(|run| run.seconds > 0.0) {
         return Vec::new();
     }
-    let totals: Vec<StallCount> = all.iter().map(|runs| sum(runs)).collect();
-    let row = |name: &str, unit, value: &dyn Fn(&StallCount) -> f64| {
-        let figure = |one: &StallCount| Some(Figure::unknown(value(one)));
+    let totals: Vec<EventsSeen> = all.iter().map(|runs| sum(runs)).collect();
+    let row = |name: &str, unit, value: &dyn Fn(&EventsSeen) -> f64| {
+        let figure = |one: &EventsSeen| Some(Figure::unknown(value(one)));
         let of_runs = all.iter().map(|runs| runs.iter().map(figure).collect());
         Row {
             name: name.into(),
@@ -45,10 +45,10 @@ pub(super) fn rows(sides: &[Side]) -> Vec<Row> {
         }
     };
     let mut stalls = row(STALLS, Unit::PerMinute, &|one| {
-        60.0 * one.times() / one.measured_s
+        60.0 * one.times() / one.seconds
     });
     let mut share = row(STOOD_STILL, Unit::TimeShare, &|one| {
-        one.stalls.seconds / one.measured_s
+        one.events.seconds / one.seconds
     });
     for other in 1..sides.len() {
         let change = Changed::of([&sides[0], &sides[other]], [totals[0], totals[other]]);
@@ -58,51 +58,37 @@ pub(super) fn rows(sides: &[Side]) -> Vec<Row> {
     vec![stalls, share]
 }
 
-/// Stalls, and the time in which they were looked for.
-#[derive(Debug, Clone, Copy, Default)]
-struct StallCount {
-    stalls: Stalls,
-    measured_s: f64,
-}
-
-impl StallCount {
-    fn times(&self) -> f64 {
-        self.stalls.times as f64
-    }
-}
-
 /// The stalls of the first class of each point that Rigel measured.
-fn seen_in(run: &Subject) -> Vec<StallCount> {
+fn seen_in(run: &Subject) -> Vec<EventsSeen> {
     let of = |point: &PointSummary| {
         let class = point.classes.first()?;
-        (class.reported.is_none() && class.done > 0).then_some(StallCount {
-            stalls: class.stalls,
-            measured_s: point.measured_s,
+        (class.reported.is_none() && class.done > 0).then_some(EventsSeen {
+            events: class.stalls,
+            seconds: point.measured_s,
         })
     };
     run.points.iter().filter_map(of).collect()
 }
 
-fn sum(all: &[StallCount]) -> StallCount {
-    let mut sum = StallCount::default();
+fn sum(all: &[EventsSeen]) -> EventsSeen {
+    let mut sum = EventsSeen::default();
     for one in all {
-        sum.stalls.add(&one.stalls);
-        sum.measured_s += one.measured_s;
+        sum.include(&one.events, one.seconds);
     }
     sum
 }
 
 /// The stalls of two sides of which at least one has stalls.
 struct Changed {
-    totals: [StallCount; 2],
+    totals: [EventsSeen; 2],
     counted: CountPair,
     dispersion: f64,
 }
 
 impl Changed {
-    fn of(sides: [&Side; 2], totals: [StallCount; 2]) -> Option<Self> {
+    fn of(sides: [&Side; 2], totals: [EventsSeen; 2]) -> Option<Self> {
         let dispersion = dispersion_of(sides);
-        let [before, after] = totals.map(|one| (one.times(), one.measured_s));
+        let [before, after] = totals.map(|one| (one.times(), one.seconds));
         Some(Self {
             totals,
             counted: CountPair::of(before, after, dispersion)?,
@@ -110,26 +96,26 @@ impl Changed {
         })
     }
 
-    fn ratio(&self, of: fn(&StallCount) -> f64) -> f64 {
-        let [before, after] = self.totals.map(|one| of(&one) / one.measured_s);
+    fn ratio(&self, of: fn(&EventsSeen) -> f64) -> f64 {
+        let [before, after] = self.totals.map(|one| of(&one) / one.seconds);
         after / before
     }
 
     fn of_rate(&self) -> Change {
-        Change::of_events(self.ratio(StallCount::times), self.counted)
+        Change::of_events(self.ratio(EventsSeen::times), self.counted)
     }
 
     /// The stalled time is a sum of durations whose number is random: its variance is the sum of
     /// their squares, times the dispersion. If one side has no stall, their number alone decides.
     fn of_time(&self) -> Change {
-        let ratio = self.ratio(|one| one.stalls.seconds);
-        if self.totals.iter().any(|one| one.stalls.is_none()) {
+        let ratio = self.ratio(|one| one.events.seconds);
+        if self.totals.iter().any(|one| one.events.is_none()) {
             return Change::of_events(ratio, self.counted);
         }
         let variances = self
             .totals
-            .map(|one| one.stalls.squares / one.stalls.seconds.powi(2));
-        let events: f64 = self.totals.iter().map(StallCount::times).sum();
+            .map(|one| one.events.squares / one.events.seconds.powi(2));
+        let events: f64 = self.totals.iter().map(EventsSeen::times).sum();
         let spread = Spread {
             error: (self.dispersion * variances.iter().sum::<f64>()).sqrt(),
             degrees: (events / self.dispersion - 2.0).max(1.0),
@@ -142,10 +128,8 @@ impl Changed {
 /// Few runs tell little of it, so it is larger then by the square of Student's t relative to the
 /// normal distribution.
 fn dispersion_of(sides: [&Side; 2]) -> f64 {
-    let counts = |all: &[StallCount]| -> Vec<(f64, f64)> {
-        all.iter()
-            .map(|one| (one.times(), one.measured_s))
-            .collect()
+    let counts = |all: &[EventsSeen]| -> Vec<(f64, f64)> {
+        all.iter().map(|one| (one.times(), one.seconds)).collect()
     };
     let of_points: Vec<Vec<(f64, f64)>> = sides
         .iter()
@@ -159,7 +143,7 @@ fn dispersion_of(sides: [&Side; 2]) -> f64 {
     let of_runs: Vec<Vec<(f64, f64)>> = sides
         .iter()
         .map(|side| {
-            let runs: Vec<StallCount> = side.runs.iter().map(|run| sum(&seen_in(run))).collect();
+            let runs: Vec<EventsSeen> = side.runs.iter().map(|run| sum(&seen_in(run))).collect();
             counts(&runs)
         })
         .collect();

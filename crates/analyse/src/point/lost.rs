@@ -1,37 +1,17 @@
 //! Time in which a closed loop got far less than usual: stalls and slow phases.
 
-use serde::Serialize;
+use super::events::Events;
 use std::ops::Range;
 
-/// Time that a closed loop lost in windows with less than half of the usual operations.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct LostTime {
-    /// Number of such phases; consecutive windows are one.
-    pub phases: u64,
-    /// Time in which nothing would have been done at the usual rate, in seconds.
-    pub seconds: f64,
-    /// Sum of the squares of the phases' lost times.
-    #[serde(skip)]
-    pub squares: f64,
-}
-
-impl LostTime {
-    /// Finds the phases in the completed operations of consecutive windows of `width_s` seconds.
-    pub fn of(counts: &[f64], width_s: f64) -> Self {
+impl Events {
+    /// The slow phases in the completed operations of consecutive windows of `width_s` seconds; consecutive
+    /// windows with less than half of the usual operations are one.
+    pub fn lost(counts: &[f64], width_s: f64) -> Self {
         let mut lost = Self::default();
         for phase in slow_phases(counts, width_s) {
-            lost.phases += 1;
-            lost.seconds += phase.lost_s;
-            lost.squares += phase.lost_s * phase.lost_s;
+            lost.include(1, phase.lost_s);
         }
         lost
-    }
-
-    /// Adds what was lost elsewhere.
-    fn add(&mut self, other: &Self) {
-        self.phases += other.phases;
-        self.seconds += other.seconds;
-        self.squares += other.squares;
     }
 }
 
@@ -83,39 +63,6 @@ pub(super) fn upper_median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// What the loads of a run show about lost time: evidence for all of its points, also for those that
-/// lost none by luck.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LossEvidence {
-    lost: LostTime,
-    /// Time in which it was looked for.
-    seconds: f64,
-}
-
-impl LossEvidence {
-    /// Includes what a load lost in `seconds`, or would have in a closed loop.
-    pub(super) fn include(&mut self, lost: &LostTime, seconds: f64) {
-        self.lost.add(lost);
-        self.seconds += seconds;
-    }
-
-    /// The relative standard error that lost time adds to the throughput of a measurement of
-    /// `seconds`: phases that come at random (a compound Poisson process) with rate λ and lengths L
-    /// have the variance λ E(L²) / t of the lost share of a time t.
-    pub(super) fn error_over(&self, seconds: f64) -> f64 {
-        if self.seconds <= 0.0 || seconds <= 0.0 {
-            return 0.0;
-        }
-        (self.lost.squares / self.seconds / seconds).sqrt()
-    }
-
-    /// Degrees of freedom of that error: twice the number of phases, as for the limits of a Poisson
-    /// count (Garwood, Biometrika 28, 1936).
-    pub(super) fn degrees(&self) -> f64 {
-        2.0 * self.lost.phases as f64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,9 +72,9 @@ mod tests {
         let counts = [
             100.0, 98.0, 0.0, 0.0, 20.0, 104.0, 97.0, 101.0, 10.0, 99.0, 100.0,
         ];
-        let lost = LostTime::of(&counts, 0.1);
+        let lost = Events::lost(&counts, 0.1);
         // The median is 98: two windows whole and one by four fifths, then one by nine tenths.
-        assert_eq!(lost.phases, 2);
+        assert_eq!(lost.times, 2);
         assert!(
             (lost.seconds - (2.0 + 78.0 / 98.0 + 88.0 / 98.0) * 0.1).abs() < 1e-9,
             "{lost:?}"
@@ -137,10 +84,10 @@ mod tests {
     #[test]
     fn chance_is_no_lost_time() {
         assert_eq!(
-            LostTime::of(&[4.0, 0.0, 5.0, 3.0, 1.0, 4.0], 0.1),
-            LostTime::default()
+            Events::lost(&[4.0, 0.0, 5.0, 3.0, 1.0, 4.0], 0.1),
+            Events::default()
         );
-        assert_eq!(LostTime::of(&[], 0.1), LostTime::default());
-        assert_eq!(LostTime::of(&[0.0; 10], 0.1), LostTime::default());
+        assert_eq!(Events::lost(&[], 0.1), Events::default());
+        assert_eq!(Events::lost(&[0.0; 10], 0.1), Events::default());
     }
 }

@@ -7,6 +7,7 @@
 pub mod backlog;
 pub mod bytes;
 pub mod coverage;
+pub mod events;
 pub mod expected;
 pub mod host;
 pub mod kernel_time;

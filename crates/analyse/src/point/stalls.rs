@@ -5,58 +5,17 @@
 //! the beginning of a stall wait for all of it: response time jumps within a window, faster than any
 //! queue grows.
 
-use super::lost::{LostTime, upper_median};
+use super::events::{Events, EventsSeen};
+use super::lost::upper_median;
 use crate::figures::confidence::whole_windows;
 use crate::figures::quantity::{counted, rounded_percent, time};
 use rigel_model::record::{PointRecord, StreamRecord, Window};
-use serde::Serialize;
 use std::ops::Range;
 
 /// Minimum duration of a stall in seconds: shorter ones belong to the tail of response times.
 const STALL_MIN_S: f64 = 0.02;
 
-/// The stalls of one class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Stalls {
-    /// Number of stalls.
-    pub times: u64,
-    /// The sum of their lengths in seconds.
-    pub seconds: f64,
-    /// The sum of the squares of their lengths.
-    #[serde(skip)]
-    pub squares: f64,
-}
-
-/// In a closed loop a stall is lost time.
-impl From<&Stalls> for LostTime {
-    fn from(stalls: &Stalls) -> Self {
-        Self {
-            phases: stalls.times,
-            seconds: stalls.seconds,
-            squares: stalls.squares,
-        }
-    }
-}
-
-impl Stalls {
-    /// True if there were none.
-    pub fn is_none(&self) -> bool {
-        self.times == 0
-    }
-
-    /// Adds those of other measurements.
-    pub fn add(&mut self, other: &Self) {
-        self.times += other.times;
-        self.seconds += other.seconds;
-        self.squares += other.squares;
-    }
-
-    fn include(&mut self, times: u64, each_s: f64) {
-        self.times += times;
-        self.seconds += times as f64 * each_s;
-        self.squares += times as f64 * each_s * each_s;
-    }
-
+impl Events {
     /// Finds the stalls of a closed loop of `slots` outstanding operations, whose median response
     /// time is `median_s` seconds, in consecutive windows of `width_s` seconds.
     ///
@@ -110,7 +69,7 @@ impl Stalls {
     }
 
     /// The stalls of a record's first stream.
-    pub fn of_record(record: &PointRecord) -> Self {
+    pub fn stalls_of(record: &PointRecord) -> Self {
         let Some(stream) = record.streams.first() else {
             return Self::default();
         };
@@ -119,13 +78,13 @@ impl Stalls {
         let jumps = response_jumps(&windows, width_s);
         let median = stream.total().response.histogram.quantile(0.5);
         let median_s = median.map_or(0.0, |band| band.middle() / 1e9);
-        Self::of_stream(stream, (&windows, width_s), &jumps, median_s)
+        Self::stalls_of_stream(stream, (&windows, width_s), &jumps, median_s)
     }
 
     /// The stalls of a stream, whose median response time is `median_s` seconds, in consecutive windows of
     /// one width in seconds, where response times jump so. An open loop whose slots are all taken is a
     /// closed one.
-    pub(super) fn of_stream(
+    pub(super) fn stalls_of_stream(
         stream: &StreamRecord,
         (windows, width_s): (&[Window], f64),
         jumps: &[ResponseJump],
@@ -151,9 +110,7 @@ impl Stalls {
 /// The stalls that several measurements met.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StallsSeen {
-    all: Stalls,
-    /// Measured time in seconds.
-    seconds: f64,
+    seen: EventsSeen,
     /// Measurements, and those of them that met one.
     measurements: u64,
     places: u64,
@@ -161,9 +118,8 @@ pub struct StallsSeen {
 
 impl StallsSeen {
     /// Adds what a measurement of `seconds` met.
-    pub fn add(&mut self, stalls: &Stalls, seconds: f64) {
-        self.all.add(stalls);
-        self.seconds += seconds;
+    pub fn add(&mut self, stalls: &Events, seconds: f64) {
+        self.seen.include(stalls, seconds);
         self.measurements += 1;
         self.places += u64::from(!stalls.is_none());
     }
@@ -179,11 +135,14 @@ impl StallsSeen {
         // Of short measurements, many stalls lie across an end: their number is not that of stalls.
         const LONG: f64 = 10.0;
         let Self {
-            all,
-            seconds,
+            seen,
             measurements,
             places,
         } = self;
+        let EventsSeen {
+            events: all,
+            seconds,
+        } = seen;
         let share = all.seconds / seconds;
         let each = |seconds: f64| time(seconds * 1e6 / all.times as f64);
         let is_long =
@@ -386,11 +345,11 @@ mod tests {
         }
     }
 
-    fn of_closed(windows: &[Window], slots: usize) -> Stalls {
+    fn of_closed(windows: &[Window], slots: usize) -> Events {
         let mut all = rigel_model::record::Latencies::default();
         windows.iter().for_each(|one| all.merge(&one.response));
         let median_s = all.histogram.quantile(0.5).unwrap().middle() / 1e9;
-        Stalls::of_closed_loop(windows, 0.1, (slots as u64, median_s))
+        Events::of_closed_loop(windows, 0.1, (slots as u64, median_s))
     }
 
     #[test]
@@ -444,13 +403,13 @@ mod tests {
 
     #[test]
     fn an_open_loop_shows_stalls_as_jumps_and_a_queue_does_not_jump() {
-        let found = Stalls::of_jumps(&response_jumps(&served(1, 3000.0, 1e-4, true), 0.1));
+        let found = Events::of_jumps(&response_jumps(&served(1, 3000.0, 1e-4, true), 0.1));
         assert!((9..=10).contains(&found.times), "{found:?}");
         assert!((found.seconds / found.times as f64 - 0.1).abs() < 0.01);
         for (service, rate) in [(1e-4, 9500.0), (1e-3, 950.0), (5e-3, 190.0), (5e-3, 100.0)] {
             for seed in 0..100 {
                 let found =
-                    Stalls::of_jumps(&response_jumps(&served(seed, rate, service, false), 0.1));
+                    Events::of_jumps(&response_jumps(&served(seed, rate, service, false), 0.1));
                 assert!(found.is_none(), "{rate} {seed}: {found:?}");
             }
         }

@@ -5,13 +5,13 @@
 
 use super::backlog::{RateMet, rate_met};
 use super::coverage::CoverageSummary;
+use super::events::Events;
 use super::expected::{ClassFigures, Criteria, ExpectedVerdict};
 use super::kernel_time::{OwnIos, kernel_mean};
 use super::late::LateOperations;
-use super::lost::LostTime;
 use super::objective::{ObjectiveVerdict, objective_of};
 use super::sql::SqlSummary;
-use super::stalls::{Stalls, response_jumps};
+use super::stalls::response_jumps;
 use super::steady::{Steady, steady};
 use super::syncs::{SyncSummary, syncs};
 use crate::figures::confidence::{
@@ -179,10 +179,10 @@ pub struct ClassSummary {
     pub littles_law: f64,
     /// Closed loop: time in which far less than usual was done.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost: Option<LostTime>,
+    pub lost: Option<Events>,
     /// Stalls, as far as the windows show them.
-    #[serde(skip_serializing_if = "Stalls::is_none")]
-    pub stalls: Stalls,
+    #[serde(skip_serializing_if = "Events::is_none")]
+    pub stalls: Events,
     /// Whether throughput stayed level; in an open loop, the mean response time. `None` if there
     /// are too few windows.
     pub steady: Option<Steady>,
@@ -541,8 +541,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
             ObjectiveVerdict::of(objective, within, confidence, measured)
         }),
         expected: Vec::new(),
-        lost: (!open).then(|| LostTime::of(&counts, width_s)),
-        stalls: Stalls::of_stream(stream, (&windows, width_s), &jumps, median_s),
+        lost: (!open).then(|| Events::lost(&counts, width_s)),
+        stalls: Events::stalls_of_stream(stream, (&windows, width_s), &jumps, median_s),
         steady: match steady {
             Some(steady) if is_too_short => Some(steady.undecided()),
             steady => steady,

@@ -5,7 +5,7 @@
 //! variation is estimated from all points together, since each has few visits: a stall that one
 //! point saw widens the intervals of all others, which might have seen it too.
 
-use super::lost::{LossEvidence, LostTime};
+use super::events::EventsSeen;
 use super::summary::{ClassSummary, PointSummary, VisitFigures};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
@@ -123,7 +123,7 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
     }
     for writes in [false, true] {
         let variation = variation(points, writes);
-        let mut evidence = LossEvidence::default();
+        let mut evidence = EventsSeen::default();
         for point in points.iter() {
             let is_closing = point.step() == Step::Closing && closes_writes(point) == writes;
             if is_closing || is_of_group(point.coordinates, writes) {
@@ -131,7 +131,7 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
                     continue;
                 };
                 // At an offered rate, what a stall delays is done after it.
-                let offered = class.offered.map(|_| LostTime::from(&class.stalls));
+                let offered = class.offered.map(|_| class.stalls);
                 if let Some(lost) = class.lost.as_ref().or(offered.as_ref()) {
                     evidence.include(lost, point.measured_s);
                 }

@@ -5,8 +5,8 @@
 
 use super::bracket::Bracket;
 use crate::figures::confidence::{BoundVerdict, Estimate};
+use crate::point::events::EventsSeen;
 use crate::point::late::LateOperations;
-use crate::point::stalls::Stalls;
 use crate::point::summary::ClassSummary;
 use rigel_model::{Bound, Nanos};
 use rigel_stats::curve::{Curve, LateBlock, last_inside};
@@ -71,9 +71,7 @@ pub struct Crossing {
 /// Stalls, and the share of operations that they make late.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StallShare {
-    stalls: Stalls,
-    /// Measured time of all loads, in which they were looked for.
-    seconds: f64,
+    seen: EventsSeen,
     /// The load that the storage serves at most.
     capacity: f64,
 }
@@ -87,11 +85,15 @@ impl StallShare {
         }
     }
 
+    /// True if there were none.
+    fn is_none(&self) -> bool {
+        self.seen.events.is_none()
+    }
+
     /// Includes what a measurement of `seconds` saw.
     pub fn include(&mut self, class: &ClassSummary, seconds: f64) {
         if !class.is_not_met() {
-            self.stalls.add(&class.stalls);
-            self.seconds += seconds;
+            self.seen.include(&class.stalls, seconds);
         }
     }
 
@@ -99,19 +101,19 @@ impl StallShare {
     /// as often as measured. A stall of length L delays those that arrive in its first L - t, and
     /// the queue that it leaves as many again as the load leaves little to drain it.
     fn late(&self, load: f64, latency: Nanos, times: f64) -> f64 {
-        if self.stalls.is_none() {
+        if self.is_none() {
             return 0.0;
         }
-        let count = self.stalls.times as f64;
-        let beyond_s = count * (self.stalls.seconds / count - latency.as_secs_f64()).max(0.0);
+        let count = self.seen.times();
+        let beyond_s = count * (self.seen.events.seconds / count - latency.as_secs_f64()).max(0.0);
         let left = (1.0 - load / self.capacity).max(f64::MIN_POSITIVE);
-        (times * beyond_s / (left * self.seconds)).min(1.0)
+        (times * beyond_s / (left * self.seen.seconds)).min(1.0)
     }
 
     /// The greatest share of operations that stalls may delay beyond `latency` at this load, with 95 %
     /// confidence.
     pub(super) fn late_at_most(&self, load: f64, latency: Nanos) -> f64 {
-        if self.stalls.is_none() {
+        if self.is_none() {
             return 0.0;
         }
         let [_, more] = self.limits();
@@ -121,7 +123,7 @@ impl StallShare {
     /// The 95 % limits of the number of stalls, in times of the number that was seen: of a Poisson
     /// count (Garwood, Biometrika 28, 1936).
     fn limits(&self) -> [f64; 2] {
-        let count = self.stalls.times as f64;
+        let count = self.seen.times();
         let [low, _] = gamma_limits(count);
         let [_, high] = gamma_limits(count + 1.0);
         [low / count, high / count]
@@ -155,7 +157,7 @@ impl Crossing {
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
         stalls.capacity = not_served.map_or(stalls.capacity, |lowest| lowest.min(stalls.capacity));
         let curve = Curve::fit(&blocks, limit, slope, alone.late);
-        let is_known = curve.is_some() || !stalls.stalls.is_none() && stalls.capacity.is_finite();
+        let is_known = curve.is_some() || !stalls.is_none() && stalls.capacity.is_finite();
         let mut crossing = Self {
             curve,
             bound,
@@ -179,7 +181,7 @@ impl Crossing {
     fn computed_root(&self) -> Estimate {
         let cap = |load: f64| self.not_served.map_or(load, |lowest| lowest.min(load));
         let of_curve = self.curve.map(|curve| curve.root(self.limit));
-        if self.stalls.stalls.is_none() {
+        if self.stalls.is_none() {
             let (value, low, high) = of_curve.map_or((0.0, 0.0, None), |root| {
                 (root.load, root.interval.low, root.interval.high)
             });
@@ -250,7 +252,7 @@ impl Crossing {
         const FAR: f64 = 4.0;
         let late = class.late.as_ref().map(LateOperations::share);
         let is_far = |late: &f64| *late > FAR * self.limit || *late * FAR < self.limit;
-        let has_stalls = !self.stalls.stalls.is_none();
+        let has_stalls = !self.stalls.is_none();
         match self.known_limits() {
             Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
                 if load < limits.low {
@@ -284,7 +286,7 @@ impl Crossing {
         } else {
             -ASIDE
         };
-        match self.curve.filter(|_| self.stalls.stalls.is_none()) {
+        match self.curve.filter(|_| self.stalls.is_none()) {
             Some(curve) => curve.load_beside(self.limit, aside),
             None => self.load_of(self.limit * aside.exp(), 1.0),
         }

@@ -7,7 +7,7 @@
 use super::rounds::{Round, RoundEnd};
 use crate::figures::latency::{LatencySummary, Statistic};
 use crate::point::coverage::CoverageSummary;
-use crate::point::stalls::Stalls;
+use crate::point::events::Events;
 use crate::point::summary::{ClassSummary, PointSummary, ReportedFigures};
 use rigel_model::record::End;
 use rigel_model::record::imported::{
@@ -443,7 +443,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         expected: Vec::new(),
         littles_law: reported.littles_law.unwrap_or(0.0),
         lost: None,
-        stalls: Stalls::default(),
+        stalls: Events::default(),
         steady: None,
         coverage: CoverageSummary {
             blocks: 0,

@@ -11,7 +11,8 @@ use super::types::{Predictability, PredictabilityTerms};
 use crate::figures::latency::LatencySummary;
 use crate::figures::modes::ModesReader;
 use crate::figures::quantity::time;
-use crate::point::stalls::{Stalls, StallsSeen};
+use crate::point::events::Events;
+use crate::point::stalls::StallsSeen;
 use crate::ranks::{SoakHosts, SoakHostsReader};
 use crate::search::credit::CreditReader;
 use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
@@ -152,7 +153,7 @@ impl SoakReader {
                 self.modes.add(&times);
             }
             self.longest.add(&round);
-            self.stalls.add(&Stalls::of_record(record), round.seconds);
+            self.stalls.add(&Events::stalls_of(record), round.seconds);
             if let Some(rate) = round.counted_rate() {
                 self.credit.add(record, rate);
             }

@@ -242,7 +242,7 @@ fn reach(calibration: &Calibration) -> Vec<String> {
         .iter()
         .filter(|point| point.step() != Step::Refill)
         .filter_map(|point| point.classes.first()?.lost.as_ref())
-        .map(|lost| lost.phases)
+        .map(|lost| lost.times)
         .sum();
     if lost > 0 {
         sentences.push(format!(
