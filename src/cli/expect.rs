@@ -33,10 +33,11 @@ const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 /// 'p99<2ms@3000/s' (an offered rate, at random times), 'p50<300us@depth:1', 'mean<1ms@3000/s',
 /// 'no stall>1s' (no I/O takes longer, at any load), 'log p99<10ms' (durable appends of 4KiB, with
 /// --write), 'log p99<10ms@grow:2300' (of 2,300 bytes to a file that grows; or @reserved, @sized,
-/// @reused), 'writes>=5000@mix:4,30%' and 'write p99<2ms@mix:4,30%' (or reads, read: of 4 outstanding,
-/// of which 30 % are writes, with --write). IOPS are measured at depth 32 and MB/s at depth 8, unless @depth:N says otherwise.
-/// With a margin, 'p99<10ms±5%', either answer may be given within it. Loads are visited in turn
-/// until every line is decided, and the error is that of the whole list.
+/// @reused), 'writes>=5000@mix:4,30%' and 'write p99<2ms@mix:4,30%' (or reads, read: of 4
+/// outstanding, of which 30 % are writes, with --write). IOPS are measured at depth 32 and MB/s at
+/// depth 8, unless @depth:N says otherwise. With a margin, 'p99<10ms±5%', either answer may be given
+/// within it. Loads are visited in turn until every line is decided, and the error is that of the
+/// whole list.
 ///
 /// 'not worse than RUN by 10%' stands for the figures of an earlier run, each with its own interval
 /// forgiven.
@@ -138,14 +139,31 @@ fn list(is_json: bool) {
         return;
     }
     let shown = known.iter().map(|profile| {
-        let (about, expect) = (&profile.about, profile.expect.join("  "));
-        format!("{profile}  {about}\n  {expect}\n")
+        format!(
+            "{profile}  {}\n{}",
+            profile.about,
+            in_lines(&profile.expect)
+        )
     });
     output::result(&format!(
         "{each}\nWithout the figures in brackets, the smallest volume that is sold is expected.\nSources and dates: rigel \
          expect list --json\n",
         each = shown.collect::<String>()
     ));
+}
+
+/// Expectations side by side, in as many lines as they need.
+fn in_lines(all: &[String]) -> String {
+    const WIDTH: usize = 80;
+    let mut lines: Vec<String> = Vec::new();
+    for one in all {
+        let fits = |line: &&mut String| line.chars().count() + 2 + one.chars().count() <= WIDTH;
+        match lines.last_mut().filter(fits) {
+            Some(line) => line.extend(["  ", one]),
+            None => lines.push(format!("  {one}")),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// What is expected, which comes first, and the targets behind it.

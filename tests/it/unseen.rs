@@ -262,6 +262,33 @@ fn a_token_bucket_of_bytes_is_told_from_one_of_operations() {
 }
 
 #[test]
+fn a_bound_that_no_operation_alone_keeps_is_kept_at_no_rate() {
+    for seed in 1..=3 {
+        let place = Place::new("unseen-alone");
+        // Of exponential times of 500 us, the p99 is 2.3 ms without any queue.
+        let command = format!(
+            "curve sim:8,500us --rate 10%..120% --max-latency 2ms --seed {seed} --out run \
+             --no-progress --json"
+        );
+        let run = rigel(&place, &command).output().unwrap();
+        assert_eq!(run.status.code(), Some(3), "{seed}: {run:?}");
+    }
+}
+
+#[test]
+fn rates_that_were_served_on_credit_say_nothing_of_lower_ones() {
+    for seed in 3..=6 {
+        let place = Place::new("unseen-all-on-credit");
+        let report = calibrated_by(&place, "sim:16,1ms,limit=125MB/s+2GB", seed);
+        let sentence = report["conclusion"]["sentence"].as_str().unwrap();
+        assert!(
+            !sentence.contains("No offered rate met"),
+            "{seed}: {sentence}"
+        );
+    }
+}
+
+#[test]
 fn what_a_bucket_of_bytes_lends_to_small_reads_is_no_maximum() {
     for seed in 1..=4 {
         let place = Place::new("unseen-lent");

@@ -134,7 +134,8 @@ impl Crossing {
     /// The curve of these classes, each with its load and the planned rate of one unit of load.
     /// Loads that were not served have queues that grow: they are no part of it, and above it.
     /// `alone` has the times of operations that wait for no other. `None` if none or all operations
-    /// were late.
+    /// were late, and if the loads say otherwise: where operations are late that wait for no other, their
+    /// share does not rise as a queue's does.
     pub fn of<'a>(
         classes: impl Iterator<Item = (f64, &'a ClassSummary)>,
         alone: ServiceTimes,
@@ -142,7 +143,9 @@ impl Crossing {
     ) -> Option<Self> {
         let (mut blocks, mut not_served) = (Vec::<LateBlock>::new(), None::<f64>);
         let mut bound: Option<(Bound, f64)> = None;
+        let mut own: Vec<(f64, BoundVerdict)> = Vec::new();
         for (load, class) in classes {
+            own.push((load, class.sustained()));
             if class.is_not_met() {
                 not_served = Some(not_served.map_or(load, |lowest| lowest.min(load)));
             } else if let Some(late) = &class.late {
@@ -170,7 +173,18 @@ impl Crossing {
             root: Estimate::from(0.0),
         };
         crossing.root = crossing.computed_root();
-        is_known.then_some(crossing)
+        (is_known && !crossing.is_refuted_by(&own)).then_some(crossing)
+    }
+
+    /// True if several loads below the root certainly did not keep the bound by themselves: of one alone that
+    /// is chance, and where there are stalls, of all that met one.
+    fn is_refuted_by(&self, own: &[(f64, BoundVerdict)]) -> bool {
+        const BY_CHANCE: usize = 1;
+        let low = self.known_limits().map_or(0.0, |limits| limits.low);
+        let broken = own
+            .iter()
+            .filter(|(load, own)| *load < low && *own == BoundVerdict::Broken);
+        self.stalls.is_none() && broken.count() > BY_CHANCE
     }
 
     /// The load at which the bound is met exactly.

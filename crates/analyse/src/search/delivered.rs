@@ -1,7 +1,7 @@
 //! What a volume delivers of what it was sold with.
 
 use crate::figures::confidence::Estimate;
-use crate::figures::quantity::{Amount, Unit, count};
+use crate::figures::quantity::{Amount, Unit, count, multiple};
 use rigel_model::Provisioned;
 use serde::Serialize;
 
@@ -48,27 +48,35 @@ impl Delivered {
 
     /// The shares in a sentence; `None` if none is known.
     pub fn sentence(&self) -> Option<String> {
-        let share = |of: Estimate| Amount::new(of, Unit::Percent).in_cell();
-        let why = |of: Estimate| {
-            if of.least() > MORE {
-                ", more than was sold: by burst credit, by a cache, or as nothing holds this back"
+        /// So much more is no question of percent.
+        const TIMES: f64 = 10.0;
+        let share = |of: Estimate| {
+            if of.value < TIMES {
+                Amount::new(of, Unit::Percent).in_cell()
             } else {
-                ""
+                format!("{} ×", multiple(of.value))
             }
         };
         let iops = self.iops.zip(self.provisioned.iops).map(|(of, sold)| {
             let before = self.iops_on_credit.map_or_else(String::new, |of| {
                 format!(", and {} on burst credit", share(of))
             });
-            let (sold, why) = (count(sold as f64), why(of));
-            format!("{} of {sold} IOPS{why}{before}", share(of))
+            let sold = count(sold as f64);
+            format!("{} of {sold} IOPS{before}", share(of))
         });
         let bytes = self.mb_per_s.zip(self.provisioned.bytes_per_s);
         let bytes = bytes.map(|(of, sold)| {
-            let (sold, why) = (count(sold.0 as f64 / 1e6), why(of));
-            format!("{} of {sold} MB/s{why}", share(of))
+            let sold = count(sold.0 as f64 / 1e6);
+            format!("{} of {sold} MB/s", share(of))
         });
+        let is_more = |of: Option<Estimate>| of.is_some_and(|of| of.least() > MORE);
+        let why = if is_more(self.iops) || is_more(self.mb_per_s) {
+            ", more than was sold: by credit, a cache, or as nothing holds it back"
+        } else {
+            ""
+        };
         let parts: Vec<String> = iops.into_iter().chain(bytes).collect();
-        (!parts.is_empty()).then(|| format!("Provisioned, and delivered: {}.", parts.join("; ")))
+        (!parts.is_empty())
+            .then(|| format!("Provisioned, and delivered: {}{why}.", parts.join("; ")))
     }
 }

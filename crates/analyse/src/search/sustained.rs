@@ -156,7 +156,11 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
 /// The same for a storage that serves at most this rate for long, whatever it served for a while.
 pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
     let crossing = crossing(points).filter(|crossing| crossing.root().value <= most);
-    let rates = rates(points, (crossing.as_ref(), most));
+    let mut rates = rates(points, (crossing.as_ref(), most));
+    // If all were served on credit, nothing is known of lower ones.
+    if rates.iter().all(|(rate, ..)| *rate > most) {
+        rates.clear();
+    }
     let bracket = Bracket::of(rates.iter().map(|(rate, _, verdict)| (*rate, *verdict)));
     let held = rates
         .iter()

@@ -10,7 +10,7 @@ use super::rounds::{Round, pauses, round};
 use super::types::{Predictability, PredictabilityTerms};
 use crate::figures::latency::LatencySummary;
 use crate::figures::modes::ModesReader;
-use crate::figures::quantity::time;
+use crate::figures::quantity::{counted, per_second, time};
 use crate::point::events::Events;
 use crate::point::stalls::StallsSeen;
 use crate::ranks::{SoakHosts, SoakHostsReader};
@@ -18,8 +18,10 @@ use crate::search::credit::CreditReader;
 use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
-use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord, Verified};
-use rigel_model::{Finding, FindingName, Objective};
+use rigel_model::record::{
+    Histogram, PointRecord, RankGroup, RankLines, RankRecord, StreamRecord, Verified,
+};
+use rigel_model::{Finding, FindingName, Load, Objective};
 
 /// A series of rounds with its analysis.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +112,15 @@ impl Longest {
     }
 }
 
+/// True if a part of what was offered never began: less is served than is offered.
+fn is_unserved(record: &PointRecord) -> bool {
+    const PART: f64 = 0.01;
+    let unserved = |stream: &StreamRecord| stream.unserved.iter().sum::<u64>();
+    let is_open = |stream: &&StreamRecord| stream.is_open();
+    let stream = record.streams.first().filter(is_open);
+    stream.is_some_and(|stream| unserved(stream) as f64 > PART * stream.done() as f64)
+}
+
 /// The times of a round whose operations are of one kind: reads and writes are two modes anyway.
 fn of_one_kind(record: &PointRecord) -> Option<Histogram> {
     let [stream] = record.streams.as_slice() else {
@@ -129,6 +140,8 @@ pub struct SoakReader {
     modes: ModesReader,
     stalls: StallsSeen,
     longest: Longest,
+    /// Rounds that served less than was offered.
+    unserved: u64,
     verified: Option<Verified>,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
@@ -152,8 +165,13 @@ impl SoakReader {
             if let Some(times) = of_one_kind(record) {
                 self.modes.add(&times);
             }
-            self.longest.add(&round);
-            self.stalls.add(&Events::stalls_of(record), round.seconds);
+            // What waits for ever longer is no stall.
+            if is_unserved(record) {
+                self.unserved += 1;
+            } else {
+                self.longest.add(&round);
+                self.stalls.add(&Events::stalls_of(record), round.seconds);
+            }
             if let Some(rate) = round.counted_rate() {
                 self.credit.add(record, rate);
             }
@@ -179,6 +197,20 @@ impl SoakReader {
         is_some.then(|| Finding::warning(FindingName::Stall, said.join("; "), SEE_THE_LOGS))
     }
 
+    /// Says that less was served than was offered.
+    fn not_served(&self, load: Load) -> Option<Finding> {
+        let Load::Open { rate, .. } = load else {
+            return None;
+        };
+        let what = format!(
+            "in {} of {} less was served than the {} offered",
+            self.unserved,
+            counted(self.rounds.len() as u64, "round"),
+            per_second(rate)
+        );
+        (self.unserved > 0).then(|| Finding::note(FindingName::RateNotMet, what))
+    }
+
     /// Analyses the rounds; `request` has their terms.
     pub fn result(mut self, request: &SoakRequest) -> SoakResult {
         let terms = PredictabilityTerms {
@@ -193,6 +225,7 @@ impl SoakReader {
             .chain(self.causes.findings())
             .chain(self.credit.finding())
             .chain(self.stalled())
+            .chain(self.not_served(request.load))
             .chain(self.modes.finding("I/O of all rounds"))
             .chain(pauses(&self.rounds))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))

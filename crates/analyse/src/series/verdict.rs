@@ -213,7 +213,11 @@ fn judged(result: &Predictability, took: &str) -> (Predictable, SeriesClass, Str
     } else {
         "But"
     };
-    let but = but.map_or_else(String::new, |but| format!(" {joined} {}", but.text));
+    let but = but.map_or_else(String::new, |but| {
+        // Nothing follows it here.
+        let text = but.text.trim_end_matches([':', '.']);
+        format!(" {joined} {text}.")
+    });
     (predictable, word, format!("{opening}: {text}{but}"))
 }
 
@@ -479,8 +483,15 @@ fn more(result: &Predictability, of: Quantity) -> String {
 
 /// `throughput fell by 30.1 % on 2016-04-23 19:17`.
 fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
-    let way = if change.factor < 1.0 { "fell" } else { "rose" };
+    /// So much more is no question of percent.
+    const TIMES: f64 = 10.0;
+    let name = change.of.name();
     let by = percent((change.factor - 1.0).abs());
+    let how = match change.factor {
+        ..1.0 => format!("fell by {by}"),
+        TIMES.. => format!("rose to {} times as much", count(change.factor.round())),
+        _ => format!("rose by {by}"),
+    };
     let when = match change.until {
         Some(until) => format!(
             "from {} to {}",
@@ -489,7 +500,7 @@ fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
         ),
         None => format!("on {}", change.at.shown(resolution)),
     };
-    format!("{} {way} by {by} {when}", change.of.name())
+    format!("{name} {how} {when}")
 }
 
 /// A sentence for each objective that was missed, or of which that is not known.

@@ -38,6 +38,10 @@ impl Verb for CurveRequest {
             let suspected = unseen::suspected_at_depths(&run.header, &found.points);
             found.findings.extend(suspected);
         }
+        // A curve lasts as long as its points.
+        for finding in &mut found.findings {
+            finding.hint = finding.hint.replace("`--for 15min`", "`--point-max 60s`");
+        }
         Box::new(CurveResult {
             log: self.logs.first().copied(),
             delivered: self.provisioned.map(|sold| found.delivered_of(sold)),
