@@ -27,8 +27,8 @@ const DEPTH_MAX: u32 = 1024;
 
 /// What the positional arguments are.
 pub(super) const TARGETS: &str = "Two or more targets to compare, each a file, a device, a directory for a \
-                                  scratch file, or a model: sim:… or null:; with --vary, the one target \
-                                  of all arms; none with --on";
+                                  scratch file, or a model such as sim:8,500us; with --vary, the one target of \
+                                  all arms; none with --on";
 
 /// Decide which of two targets, or of two settings, is faster: different, equivalent, undecided
 ///

@@ -19,7 +19,7 @@ const BUDGET_MIN: Nanos = Nanos::from_secs(10);
 /// What the first arguments are.
 pub(super) const TARGETS: &str = "What is expected, each in quotes, or a profile; then files and \
                                   devices (addressed as one volume), a directory for a scratch file, \
-                                  or a model: sim:… or null:";
+                                  or a model such as sim:8,500us";
 
 /// The word that shows the known profiles, in place of a target.
 const LIST: &str = "list";

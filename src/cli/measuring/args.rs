@@ -27,8 +27,8 @@ pub(in crate::cli) fn engines() -> PossibleValuesParser {
 /// The targets, and on what terms they are measured.
 #[derive(Debug, Clone, Default, Args)]
 pub(in crate::cli) struct MeasuringArgs {
-    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model:
-    /// sim:… or null:
+    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model such as
+    /// sim:8,500us,limit=3000/s (eight servers of 500 us, and a limit), or null:
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     pub(in crate::cli) targets: Vec<OsString>,
     /// Size of the scratch file, such as 4GiB [default: depends on the free space]
