@@ -132,11 +132,16 @@ impl RunTrust {
                 _ => "Trust: good.".into(),
             };
         };
-        format!(
-            "Trust: {}: {}.",
-            self.level.max(TrustLevel::WithCare).words(),
+        // Whatever else affects the figures, those of a part of the run are not those of all of it.
+        let cut = FindingName::Incomplete;
+        let is_cut = |found: &CauseFound| found.findings.iter().any(|one| one.is(cut));
+        let why = if self.doubts().any(is_cut) && !is_cut(worst) {
+            format!("the run is not complete, {}", worst.happened())
+        } else {
             worst.sentence()
-        )
+        };
+        let level = self.level.max(TrustLevel::WithCare).words();
+        format!("Trust: {level}: {why}.")
     }
 }
 
@@ -189,6 +194,15 @@ fn one_of_each_name(all: &[Finding]) -> Vec<Finding> {
 impl CauseFound {
     /// `others used the disk in 31 of 59 points; it may do more`.
     pub fn sentence(&self) -> String {
+        let happened = self.happened();
+        match self.cause.consequence() {
+            "" => happened,
+            consequence => format!("{happened}; {consequence}"),
+        }
+    }
+
+    /// The same without what follows.
+    fn happened(&self) -> String {
         let is = |name: FindingName| self.findings.first().is_some_and(|first| first.is(name));
         let clause = if is(FindingName::CacheSuspected) || is(FindingName::Memory) {
             "a cache may have answered"
@@ -200,10 +214,7 @@ impl CauseFound {
             _ if !self.is_of_points => String::new(),
             (points, all) => format!(" in {points} of {all} points"),
         };
-        match self.cause.consequence() {
-            "" => format!("{clause}{points}"),
-            consequence => format!("{clause}{points}; {consequence}"),
-        }
+        format!("{clause}{points}")
     }
 
     /// A heading of its findings: what happened, or what they are about.
@@ -290,6 +301,11 @@ mod tests {
         );
         let causes: Vec<TrustCause> = trust.doubts().map(|found| found.cause).collect();
         assert_eq!(causes, [TrustCause::OtherLoad, TrustCause::BusyMachine]);
+        let cut = [FindingName::CacheSuspected, FindingName::Incomplete].map(warning);
+        assert_eq!(
+            RunTrust::of(cut.iter(), &[]).sentence(),
+            "Trust: with care: the run is not complete, a cache may have answered."
+        );
         let busy = &trust.causes[1];
         assert_eq!(busy.findings.len(), 2);
         assert_eq!(
