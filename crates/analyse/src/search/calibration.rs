@@ -235,12 +235,12 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let closed = left_without_credit(records, bound).or(closing.knee);
     let lasting = closed.filter(|_| ran_out(&findings) && !others_used(&points, Step::Closing));
     // After pauses nobody needs to guess what lasts.
-    let drained = match buckets.small {
+    let held = match buckets.small {
         Some(small) => drained(&points, small, false),
         None => searched.and_then(|small| buckets.held_by_bytes(small)),
     };
-    let (lasting, searched) = match drained {
-        Some(_) => (drained, at_load(greatest(Step::Depth))),
+    let (lasting, searched) = match held {
+        Some(_) => (held, at_load(greatest(Step::Depth))),
         None => (lasting, searched),
     };
     // Rates above what lasts were served on credit.

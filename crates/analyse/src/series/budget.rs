@@ -11,8 +11,8 @@ pub(super) fn objectives(rounds: &[Round], terms: &PredictabilityTerms) -> Vec<O
     terms.objectives.iter().enumerate().map(of).collect()
 }
 
-/// The fraction of all time for which an objective is kept at least, as rounds at times of no meaning kept and
-/// missed it: Garwood's limit of a number that Poisson's distribution gives.
+/// The fraction of all time for which an objective is kept at least, by the numbers of rounds that kept and
+/// missed it, which are taken for a random sample of the time: Garwood's limit of a Poisson count.
 fn least(kept: usize, missed: usize) -> f64 {
     let [_, most] = gamma_limits(missed as f64 + 1.0);
     (1.0 - most / (kept + missed) as f64).max(0.0)
