@@ -146,8 +146,7 @@ fn list(is_json: bool) {
         )
     });
     output::result(&format!(
-        "{each}\nWithout the figures in brackets, the smallest volume that is sold is expected.\nSources and dates: rigel \
-         expect list --json\n",
+        "{each}Without the figures in brackets, the smallest that is sold. Sources: --json\n",
         each = shown.collect::<String>()
     ));
 }
