@@ -246,8 +246,7 @@ impl ExpectArgs {
                 "add --write, and --destroy PATH unless the target is a directory{own}",
             ));
         }
-        let is_written = |one: &Expectation| one.of == ExpectedOf::Log || one.writes_to_target();
-        if self.write && !expectations.iter().any(is_written) {
+        if self.write && !expectations.iter().any(Expectation::writes) {
             return Err(usage!(
                 "--write is given, and nothing is expected of writes",
                 "omit it, or expect something such as 'log p99<10ms'",

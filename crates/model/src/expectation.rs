@@ -122,6 +122,11 @@ impl Expectation {
         matches!(self.load, Some(ExpectedLoad::Log { .. }))
     }
 
+    /// True if it is measured by writes, to the target or to files of a log.
+    pub fn writes(&self) -> bool {
+        self.of == ExpectedOf::Log || self.writes_to_target()
+    }
+
     /// True if it needs writes to the target itself.
     pub fn writes_to_target(&self) -> bool {
         let is_mixed = matches!(self.of, ExpectedOf::MixedReads | ExpectedOf::MixedWrites);

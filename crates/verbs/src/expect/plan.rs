@@ -94,9 +94,7 @@ impl Plan for ExpectRequest {
     }
 
     fn writes(&self) -> bool {
-        self.expectations
-            .iter()
-            .any(|one| one.of == ExpectedOf::Log || one.writes_to_target())
+        self.expectations.iter().any(Expectation::writes)
     }
 }
 
