@@ -2,8 +2,8 @@
 
 use super::Bench;
 use super::lookup::{self, Printed, knee};
+use super::modelled;
 use super::table::{self, Said, Tally, distribution, head, median, rows, share};
-use super::truths::Queue;
 use serde_json::Value;
 
 /// Devices, their maximum rate, and the load that is enough for it.
@@ -56,12 +56,15 @@ pub(crate) fn maximum(bench: &Bench) -> Result<(), String> {
         "maximum: the knee",
         "The documents call the knee the lowest measured load whose throughput is close to the \
          maximum: within the precision, 2 %. For exponential servers that is their number.",
-        "target | truth | right | distribution | range holds it | median width of range",
+        KNEE_HEAD,
     );
     rows(&knees);
     table::said("maximum", &said);
     Ok(())
 }
+
+const KNEE_HEAD: &str =
+    "target | truth | right | distribution | range holds it | median width of range";
 
 fn knee_cells(runs: &[Value], truth: Option<f64>) -> String {
     let found: Vec<Printed> = runs.iter().filter_map(knee).collect();
@@ -93,48 +96,69 @@ fn count<T>(of: &[T], is: impl Fn(&T) -> bool) -> u32 {
     of.iter().map(|one| u32::from(is(one))).sum()
 }
 
-/// The greatest rate within a bound on response time.
+/// Devices of the kinds that there are, a bound for each, and the load that is enough for the maximum.
+const BOUNDED: [(&str, &str, Option<f64>); 11] = [
+    ("sim:3,2500us", "20ms@p99", Some(3.0)),
+    ("sim:1,1ms", "10ms@p99", Some(1.0)),
+    ("sim:3,250us", "3ms@p99.9", Some(3.0)),
+    ("sim:8,200us,slow=2ms@5%", "5ms@p99", Some(8.0)),
+    ("sim:4,1ms,fixed", "4ms@p99", Some(4.0)),
+    ("sim:16,1ms,limit=2000/s", "20ms@p99", None),
+    ("sim:48,2ms", "12ms@p99", Some(48.0)),
+    ("sim:2,8ms", "80ms@p99", Some(2.0)),
+    ("sim:4,250us,slow=50ms@0.2%", "60ms@p99.9", Some(4.0)),
+    ("sim:4,250us,stall=100ms/12s", "20ms@p99", Some(4.0)),
+    ("sim:8,500us,limit=12000/s+300000", "20ms@p99", None),
+];
+
+/// The greatest rate within a bound on response time, and beside it max IOPS and the knee.
 pub(crate) fn sustained(bench: &Bench) -> Result<(), String> {
-    head(
-        "sustained: the greatest rate within a bound",
-        "`rigel calibrate TARGET --max-latency BOUND`. Truth: the rate at which the tail of M/M/c \
-         meets the bound. The range is from the rate that met it to the lowest that did not, or the \
-         printed one.",
-        "target | bound | truth | given | mean / truth | above truth | above by over 5 % | below \
-         by over 10 % | range holds | lower end alone holds | no range | half-width | median / \
-         truth",
-    );
-    let bounds = [
-        ("sim:3,2500us", 3, 2500e-6, "20ms@p99", 0.99, 0.020),
-        ("sim:1,1ms", 1, 1e-3, "10ms@p99", 0.99, 0.010),
-        ("sim:3,250us", 3, 250e-6, "3ms@p99.9", 0.999, 0.003),
-    ];
-    let mut said = Vec::new();
-    for (row, (target, servers, service, bound, quantile, time)) in bounds.into_iter().enumerate() {
-        let truth = Queue {
-            servers,
-            service,
-            rate: 0.0,
-        }
-        .greatest_rate(quantile, time);
-        let words = format!("calibrate {target} --max-latency {bound}");
-        let runs = bench.each(row, |_| words.clone())?;
+    let (mut rates, mut maxima, mut knees, mut said) = (vec![], vec![], vec![], vec![]);
+    for (row, (target, bound, truth_of_knee)) in BOUNDED.into_iter().enumerate() {
+        let spec = modelled::spec(target);
+        let of_bound = bound.parse().map_err(|error| format!("{bound}: {error}"))?;
+        let truth = modelled::greatest_rate(&spec, of_bound);
+        let runs = bench.each(row, |_| format!("calibrate {target} --max-latency {bound}"))?;
+        let found: Vec<Printed> = runs.iter().filter_map(lookup::sustained).collect();
         let mut tally = Tally::default();
         runs.iter()
             .for_each(|run| tally.add(lookup::sustained(run), truth));
-        let found: Vec<Printed> = runs.iter().filter_map(lookup::sustained).collect();
-        let all = count(&found, |_| true);
-        let mean = found.iter().map(|it| it.value / truth).sum::<f64>() / f64::from(all.max(1));
-        rows(&[format!(
-            "{target} | {bound} | {truth:.0}/s | {} | {mean:.3} | {} | {} | {} | {}",
-            share(all, bench.runs()),
-            share(count(&found, |it| it.value > truth), all),
-            share(count(&found, |it| it.value > 1.05 * truth), all),
-            share(count(&found, |it| it.value < 0.9 * truth), all),
+        let ratios: Vec<f64> = found.iter().map(|it| it.value / truth).collect();
+        let number = ratios.len().max(1) as f64;
+        let mean = ratios.iter().sum::<f64>() / number;
+        let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+        rates.push(format!(
+            "{target} | {bound} | {truth:.0}/s | {} | {mean:.3} ± {:.3} | {}",
+            share(count(&found, |_| true), bench.runs()),
+            (squares / number).sqrt(),
             tally.cells()
-        )]);
+        ));
+        let (truth, mut tally) = (modelled::capacity(&spec), Tally::default());
+        runs.iter()
+            .for_each(|run| tally.add(lookup::maximum(run), truth));
+        maxima.push(format!("{target} | {truth:.0}/s | {}", tally.cells()));
+        knees.push(format!("{target} | {}", knee_cells(&runs, truth_of_knee)));
         said.push(format!("{target} | {}", Said::of(&runs).cells()));
     }
+    head(
+        "sustained: the greatest rate within a bound",
+        "`rigel calibrate TARGET --max-latency BOUND`. Truth: the rate at which the tail of M/M/c \
+         meets the bound, or a simulation's. The range is from the rate that met it to the lowest that \
+         did not, or the printed one.",
+        &format!(
+            "target | bound | truth | given | mean / truth ± deviation | {}",
+            Tally::HEAD
+        ),
+    );
+    rows(&rates);
+    head(
+        "sustained: max IOPS",
+        "Of the same runs.",
+        &format!("target | truth | {}", Tally::HEAD),
+    );
+    rows(&maxima);
+    head("sustained: the knee", "Of the same runs.", KNEE_HEAD);
+    rows(&knees);
     table::said("sustained", &said);
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! The part `fit`: how many times a device carries a demand.
 
 use super::Bench;
+use super::modelled;
 use super::table::{head, rows, share};
-use super::truths::Queue;
+use rigel_model::{Bound, Nanos};
 use serde_json::Value;
 
 /// A device, the demand in reads per second, and the bound on p99 in milliseconds.
@@ -10,45 +11,25 @@ struct Row {
     target: &'static str,
     demanded: f64,
     bound_ms: u32,
-    truth: Truth,
 }
 
-/// The multiple that a device carries.
-enum Truth {
-    /// By Erlang's formula: exponential servers, and the mean time of an operation in seconds.
-    Erlang(u32, f64),
-    /// By simulation of 10^7 operations or more with another program.
-    Simulated(f64),
-}
-
-const fn row(target: &'static str, demanded: f64, bound_ms: u32, truth: Truth) -> Row {
+const fn row(target: &'static str, demanded: f64, bound_ms: u32) -> Row {
     Row {
         target,
         demanded,
         bound_ms,
-        truth,
     }
 }
 
 const DEVICES: [Row; 8] = [
-    row("sim:8,2ms", 700.0, 15, Truth::Erlang(8, 0.002)),
-    row("sim:8,500us", 5000.0, 3, Truth::Erlang(8, 0.0005)),
-    row("sim:2,1ms", 400.0, 10, Truth::Erlang(2, 0.001)),
-    row("sim:16,4ms", 1500.0, 30, Truth::Erlang(16, 0.004)),
-    row("sim:1,3ms", 60.0, 30, Truth::Erlang(1, 0.003)),
-    row(
-        "sim:16,1ms,limit=2000/s",
-        500.0,
-        20,
-        Truth::Simulated(3.762),
-    ),
-    row("sim:4,1ms,fixed", 800.0, 4, Truth::Simulated(4.160)),
-    row(
-        "sim:4,250us,stall=100ms/12s",
-        3000.0,
-        20,
-        Truth::Simulated(1.756),
-    ),
+    row("sim:8,2ms", 700.0, 15),
+    row("sim:8,500us", 5000.0, 3),
+    row("sim:2,1ms", 400.0, 10),
+    row("sim:16,4ms", 1500.0, 30),
+    row("sim:1,3ms", 60.0, 30),
+    row("sim:16,1ms,limit=2000/s", 500.0, 20),
+    row("sim:4,1ms,fixed", 800.0, 4),
+    row("sim:4,250us,stall=100ms/12s", 3000.0, 20),
 ];
 
 /// Whether the interval of the multiple holds the truth, and how wide it is.
@@ -65,19 +46,12 @@ pub(crate) fn fit(bench: &Bench) -> Result<(), String> {
             target,
             demanded,
             bound_ms,
-            truth,
         } = device;
-        let truth = match truth {
-            Truth::Simulated(multiple) => multiple,
-            Truth::Erlang(servers, service) => {
-                let queue = Queue {
-                    servers,
-                    service,
-                    rate: 0.0,
-                };
-                queue.greatest_rate(0.99, f64::from(bound_ms) / 1e3) / demanded
-            }
+        let bound = Bound {
+            latency: Nanos::from_millis(bound_ms.into()),
+            quantile: 0.99,
         };
+        let truth = modelled::greatest_rate(&modelled::spec(target), bound) / demanded;
         let demand = bench.folder.join(format!("demand-{row}.csv"));
         let lines = format!(
             "begin,reads_per_second,seconds\n2026-01-01T00:00,{demanded},600\n\

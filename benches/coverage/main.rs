@@ -6,7 +6,8 @@
 //!
 //! Input: the parts to run; all of them but `disk` if none is named. Output: tables in Markdown.
 //! Each part runs the program on `sim:` targets, in virtual time, many times with its own seeds,
-//! and compares what it prints with closed forms from queueing theory (`truths.rs`). `--program`
+//! and compares what it prints with closed forms from queueing theory (`truths.rs`), or with a simulation
+//! of its own (`modelled.rs`). `--program`
 //! makes the same table of another build. The benchmark does not judge; the same program and
 //! `--runs` give the same tables. Seeds are above five million: no test uses these, so that no rule
 //! is judged on the runs that it was chosen by.
@@ -17,6 +18,7 @@ mod calibrations;
 mod common;
 mod fits;
 mod lookup;
+mod modelled;
 mod pairs;
 mod points;
 mod table;
