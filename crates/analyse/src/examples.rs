@@ -21,12 +21,14 @@ use rigel_model::{Kind, Outcome};
 
 /// One load, with figures known to 1 %.
 pub fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
-    let estimate = |value: f64| Estimate {
-        value,
-        interval: Some(Limits {
-            low: value * 0.99,
-            high: Some(value * 1.01),
-        }),
+    let estimate = |value: f64| {
+        Estimate::new(
+            value,
+            Some(Limits {
+                low: value * 0.99,
+                high: Some(value * 1.01),
+            }),
+        )
     };
     let response_us = f64::from(depth) / iops * 1e6;
     AtLoad {

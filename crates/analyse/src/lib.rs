@@ -35,7 +35,7 @@ pub use compare::comparison::{
     BOUND, Comparison, LoadChange, Slower, Verdict, compare, compare_sides,
 };
 pub use compare::conditions::Condition;
-pub use compare::difference::{Change, Figure, Judgement};
+pub use compare::difference::{Change, Judgement};
 pub use compare::next_run::NextRun;
 pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
 pub use compare::power::RunsNeeded;
@@ -51,7 +51,7 @@ pub use demand::{
     database, demand_findings, demands, has_possible_reads, hidden_log_writes, hidden_times,
     hidden_waits, imported_demands, load_points,
 };
-pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, Estimate, is_enough};
+pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, is_enough};
 pub use figures::latency::{LatencyFigure, LatencySummary, ShownIn, Statistic};
 pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
@@ -79,10 +79,9 @@ pub use ranks::{
     ranks,
 };
 pub use reported_knee::{MARGIN as KNEE_MARGIN, ReportedKnee};
+pub use rigel_stats::estimate::Estimate;
 pub use rigel_stats::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
-pub use rigel_stats::mean::{
-    BATCHES_MIN, CONFIDENCE, Interval, Level, Limits, Looks, Mean, difference, ratio,
-};
+pub use rigel_stats::mean::{BATCHES_MIN, CONFIDENCE, Interval, Level, Limits, Looks, Mean};
 pub use rigel_stats::robust::median;
 pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;

@@ -222,13 +222,13 @@ mod tests {
 
     #[test]
     fn a_cell_is_below_its_heading_and_in_its_unit() {
-        let known = Estimate {
-            value: 450.0,
-            interval: Some(Limits {
+        let known = Estimate::new(
+            450.0,
+            Some(Limits {
                 low: 438.0,
                 high: Some(463.0),
             }),
-        };
+        );
         let table = TableOf::of("", [("a", Some(known)), ("b", None)])
             .text("host", |row| row.0)
             .time("p99", |row| row.1)

@@ -14,8 +14,8 @@ use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup};
 use rigel_analyse::{
-    Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits,
-    LoadChange, PointSummary, Row, RunTrust, Scope, Subject, summarise_within,
+    Change, ComparedSide, Comparison, Conclusion, Course, Estimate, Judgement, Limits, LoadChange,
+    PointSummary, Row, RunTrust, Scope, Subject, summarise_within,
 };
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -151,7 +151,7 @@ fn ratio(index: usize, row: &Row, side: usize, (change, judged): (Change, &str))
     // The interval of the ratio is that of the difference; the table has each side's own.
     let [before, after] = [0, side + 1].map(|run| {
         parts::known(row.figures[run], |figure| {
-            amount(figure.estimate, row.unit).to_string()
+            amount(figure, row.unit).to_string()
         })
     });
     Headline {
@@ -177,7 +177,7 @@ fn of_events(index: usize, row: &Row, side: usize, change: Change) -> Headline {
             word(change.judgement),
             value(row, 0)
         ),
-        exact: row.figures[run].map_or(0.0, |figure| figure.estimate.value),
+        exact: row.figures[run].map_or(0.0, |figure| figure.value),
     }
 }
 
@@ -186,12 +186,12 @@ fn value(row: &Row, run: usize) -> String {
 }
 
 /// `80,123 ± 0.6 %`.
-fn shown(figure: Figure, unit: Unit) -> String {
-    let value = amount(figure.estimate, unit);
-    let Some(interval) = figure.estimate.interval else {
+fn shown(figure: Estimate, unit: Unit) -> String {
+    let value = amount(figure, unit);
+    let Some(interval) = figure.interval else {
         return value.to_string();
     };
-    match (figure.is_known(), figure.estimate.precision()) {
+    match (figure.is_known(), figure.precision()) {
         (true, Some(share)) if share >= 1.0 => format!("{value} ± over 100 %"),
         (true, Some(_)) => format!("{value} {}", value.plus_minus()),
         (true, None) => value.in_cell(),
@@ -368,7 +368,7 @@ fn table(comparison: &Comparison) -> Table {
     let several = comparison.names.len() > 2;
     let value = |row: &Row, run: usize| match row.figures[run] {
         // Their intervals are in the JSON report, and in comparisons of two.
-        Some(figure) if several => amount(figure.estimate, row.unit).to_string(),
+        Some(figure) if several => amount(figure, row.unit).to_string(),
         _ => value(row, run),
     };
     let mut table = TableOf::of("Figures of the runs as a whole", &comparison.figures)
@@ -407,9 +407,7 @@ fn each_run(found: &Comparison) -> Option<Section> {
         .text("", |(row, _): &(&Row, Vec<_>)| row.name.clone());
     for (at, run) in runs().enumerate() {
         table = table.number(&run.name, |(row, figures)| {
-            parts::known(*figures[at], |figure| {
-                amount(figure.estimate, row.unit).to_string()
-            })
+            parts::known(*figures[at], |figure| amount(figure, row.unit).to_string())
         });
     }
     let lead = "What a side's figure is the geometric mean of; stalls are added up.";

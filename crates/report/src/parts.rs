@@ -8,6 +8,7 @@ pub use rigel_analyse::quantity::{
     mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
 use rigel_analyse::{Estimate, Interval, NextRun};
+use std::num::NonZeroU32;
 
 /// A headline rate. `name` is the figure's path in the JSON report.
 pub fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
@@ -144,7 +145,7 @@ pub fn in_text(mut section: Section) -> Section {
 }
 
 /// Where a load is, if several ranks measured together: ` on each of 3 ranks`; else empty.
-pub fn on_each(ranks: Option<u32>) -> String {
+pub fn on_each(ranks: Option<NonZeroU32>) -> String {
     ranks.map_or_else(String::new, |ranks| format!(" on each of {ranks} ranks"))
 }
 

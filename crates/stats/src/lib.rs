@@ -5,6 +5,7 @@
 //! what is not known is `None`.
 
 pub mod curve;
+pub mod estimate;
 pub mod knee;
 pub mod mean;
 pub mod robust;

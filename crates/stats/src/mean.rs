@@ -1,4 +1,4 @@
-//! Means with their error, and comparisons of two means.
+//! Means with their error.
 //!
 //! Input: one value for each of many windows of equal width, in order of time. Output: the mean,
 //! its standard error and its 95 % confidence interval. Windows are never assumed to be
@@ -105,20 +105,6 @@ impl Limits {
     /// True if `value` lies within the known limits.
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && self.high.is_none_or(|high| value <= high)
-    }
-
-    /// Limits at a greater distance from `value`, on a logarithmic scale, where independent errors add up
-    /// as squares; `half` is half the width of the other error's interval, relative.
-    #[must_use]
-    pub fn wider(self, value: f64, half: f64) -> Limits {
-        let further = |limit: f64| ((limit / value).ln().powi(2) + half * half).sqrt();
-        if half <= 0.0 || value <= 0.0 || self.low <= 0.0 {
-            return self;
-        }
-        Limits {
-            low: value * (-further(self.low)).exp(),
-            high: self.high.map(|high| value * further(high).exp()),
-        }
     }
 
     /// The limits in another unit. `factor` must not be negative.
@@ -271,55 +257,15 @@ pub fn gamma_limits(shape: f64) -> [f64; 2] {
     [-normal, normal].map(|z| shape * (1.0 - ninth + z * ninth.sqrt()).max(0.0).powi(3))
 }
 
-/// The ratio `a / b` with its interval; `None` unless both intervals lie above zero.
-///
-/// By the delta method on logarithms, whose variances add up, with the degrees of freedom of Welch
-/// and Satterthwaite. Fieller's theorem is not used: it differs by less than the uncertainty of the
-/// errors as long as both means are known to about 20 %. The delta method always gives an interval
-/// with two limits, and that of `b / a` is its reciprocal.
-pub fn ratio(a: &Mean, b: &Mean) -> Option<(f64, Interval)> {
-    if a.interval().low <= 0.0 || b.interval().low <= 0.0 {
-        return None;
-    }
-    let value = a.value / b.value;
-    let of_log = |mean: &Mean| Mean {
-        value: mean.value.ln(),
-        error: mean.error / mean.value,
-        ..*mean
-    };
-    let (_, of_logs) = difference(&of_log(a), &of_log(b));
-    Some((
-        value,
-        Interval {
-            low: of_logs.low.exp(),
-            high: of_logs.high.exp(),
-        },
-    ))
-}
-
-/// `a - b` with its interval, for two means measured independently, by Welch's t (Biometrika 34,
-/// 1947).
-pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
-    let Spread { error, degrees } = welch((a.error, a.degrees), (b.error, b.degrees));
-    let (value, half) = (a.value - b.value, t_quantile(degrees) * error);
-    (
-        value,
-        Interval {
-            low: value - half,
-            high: value + half,
-        },
-    )
-}
-
-/// The standard error of the sum or difference of two independent figures, each given as error and
-/// degrees of freedom (Satterthwaite, Biometrics Bulletin 2, 1946).
-pub fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
-    let (a_squared, b_squared) = (a.0 * a.0, b.0 * b.0);
-    let fourth = a_squared * a_squared / a.1 + b_squared * b_squared / b.1;
+/// The standard error of the sum or difference of two figures that were measured independently (Satterthwaite,
+/// Biometrics Bulletin 2, 1946).
+pub fn welch(a: Spread, b: Spread) -> Spread {
+    let (a_squared, b_squared) = (a.error * a.error, b.error * b.error);
+    let fourth = a_squared * a_squared / a.degrees + b_squared * b_squared / b.degrees;
     let degrees = if fourth > 0.0 {
         (a_squared + b_squared).powi(2) / fourth
     } else {
-        a.1 + b.1
+        a.degrees + b.degrees
     };
     Spread {
         error: (a_squared + b_squared).sqrt(),
@@ -610,15 +556,6 @@ mod tests {
         held as f64 / SERIES as f64 * 100.0
     }
 
-    fn of(value: f64, error: f64, degrees: f64) -> Mean {
-        Mean {
-            value,
-            error,
-            effective_n: 20.0,
-            degrees,
-        }
-    }
-
     #[test]
     fn t_is_that_of_the_tables() {
         let table = [
@@ -877,45 +814,6 @@ mod tests {
         assert_eq!(Mean::of_batches(&[1.0, 2.0, 3.0, 4.0, f64::NAN]), None);
         assert_eq!(Mean::of_ratio(&[1.0; 8], &[0.0; 8]), None);
         assert_eq!(Mean::of_ratio(&[1.0; 8], &[1.0; 9]), None);
-    }
-
-    #[test]
-    fn intervals_of_ratio_and_difference_hold_the_truth_as_often_as_they_say() {
-        let mut rng = Rng::new(14, 0);
-        let (mut ratios, mut differences) = (0, 0);
-        for _ in 0..SERIES {
-            let mean = Mean::of_batches(&correlated(&mut rng, 40, 0.3)).unwrap();
-            let other = Mean::of_batches(&correlated(&mut rng, 24, 0.0))
-                .unwrap()
-                .scaled(2.0);
-            ratios += usize::from(ratio(&mean, &other).unwrap().1.contains(0.5));
-            differences += usize::from(difference(&mean, &other).1.contains(-TRUTH));
-        }
-        for held in [ratios, differences] {
-            assert!(
-                (920..=980).contains(&held),
-                "{ratios} and {differences} of {SERIES}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_ratio_the_other_way_round_is_the_reciprocal() {
-        let (a, b) = (of(110.0, 2.0, 9.0), of(100.0, 1.0, 4.0));
-        let ((there, up), (back, down)) = (ratio(&a, &b).unwrap(), ratio(&b, &a).unwrap());
-        assert!((there * back - 1.0).abs() < 1e-12);
-        assert!(
-            (up.low * down.high - 1.0).abs() < 1e-12 && (up.high * down.low - 1.0).abs() < 1e-12
-        );
-        assert!(!up.contains(1.0) && up.contains(there));
-        assert_eq!(ratio(&a, &of(1.0, 1.0, 4.0)), None);
-        assert_eq!(
-            difference(&of(3.0, 0.0, 4.0), &of(1.0, 0.0, 4.0)).1,
-            Interval {
-                low: 2.0,
-                high: 2.0
-            }
-        );
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use crate::import::ImportedResult;
 use crate::import::result::with_loads;
 use crate::{Verb, VerbResult};
+use rigel_analyse::Estimate;
 use rigel_analyse::compare::comparison::BOUND;
-use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::over_time::OverTime;
 use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::series::imported::summaries;
@@ -150,11 +150,11 @@ pub(crate) fn of_imported<'a>(name: &str, run: &'a Run, result: &ImportedResult)
 
 /// The highest rate of loads of which the highest only waited longer; `None` of other loads, because
 /// more of them may do more.
-fn most_of_plateau(result: &ImportedResult) -> Option<Figure> {
+fn most_of_plateau(result: &ImportedResult) -> Option<Estimate> {
     result.knee.as_ref().filter(|knee| knee.is_reached)?;
     let loads = result.sources.iter().flat_map(|source| &source.loads);
     let most = loads.filter_map(|load| load.iops).max_by(f64::total_cmp);
-    most.map(Figure::unknown)
+    most.map(Estimate::from)
 }
 
 /// Number of times each warning was raised, by name.

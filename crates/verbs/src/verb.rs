@@ -1,6 +1,6 @@
 //! What a verb is, and what follows from a run of one.
 
-use rigel_analyse::compare::difference::Figure;
+use rigel_analyse::Estimate;
 use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
@@ -168,7 +168,7 @@ pub trait VerbResult: Any {
     }
 
     /// The maximum rate of small reads, where a run has one answer.
-    fn max_iops(&self) -> Option<Figure> {
+    fn max_iops(&self) -> Option<Estimate> {
         None
     }
 

@@ -249,12 +249,14 @@ mod tests {
                 times: Vec::new(),
                 costs: Vec::new(),
                 cached: [Some(0.0); 2],
-                crossing: cost.map(|cost| Estimate {
-                    value: cost,
-                    interval: Some(Limits {
-                        low: cost - 0.5,
-                        high: Some(cost + 0.5),
-                    }),
+                crossing: cost.map(|cost| {
+                    Estimate::new(
+                        cost,
+                        Some(Limits {
+                            low: cost - 0.5,
+                            high: Some(cost + 0.5),
+                        }),
+                    )
                 }),
                 why_not: None,
             };

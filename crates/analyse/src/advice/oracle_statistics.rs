@@ -80,10 +80,7 @@ impl Reads {
                 }
             },
         );
-        Estimate {
-            value: f(self.single_ms.value, self.multi_ms.value),
-            interval: limits,
-        }
+        Estimate::new(f(self.single_ms.value, self.multi_ms.value), limits)
     }
 
     /// Bytes per millisecond at which the part of a read beyond the first block is transferred.

@@ -153,13 +153,13 @@ fn mean(values: &[f64]) -> Option<Estimate> {
     let middle = logs.iter().sum::<f64>() / count;
     let squares: f64 = logs.iter().map(|log| (log - middle).powi(2)).sum();
     let half = t_quantile(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
-    Some(Estimate {
-        value: middle.exp(),
-        interval: Some(Limits {
+    Some(Estimate::new(
+        middle.exp(),
+        Some(Limits {
             low: (middle - half).exp(),
             high: Some((middle + half).exp()),
         }),
-    })
+    ))
 }
 
 #[cfg(test)]

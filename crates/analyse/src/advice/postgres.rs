@@ -152,13 +152,13 @@ impl TwoSizes {
             |ratio: f64| pages / (1.0 + (1.0 / ratio - 1.0) * (scan - page) / (large - page));
         let longer = large / scan;
         let of = self.page_over_large;
-        Estimate {
-            value: within(on_line(of.value)),
-            interval: of.interval.and_then(Limits::both).map(|known| Limits {
+        Estimate::new(
+            within(on_line(of.value)),
+            of.interval.and_then(Limits::both).map(|known| Limits {
                 low: within(pages * known.low * longer.min(1.0)),
                 high: Some(within(pages * known.high * longer.max(1.0))),
             }),
-        }
+        )
     }
 
     /// How many times the throughput of a scan's reads the large reads reach at most; `None` if that

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 
 /// A number without an error, as an estimate.
 fn exact(value: f64) -> Estimate {
-    Estimate {
+    Estimate::new(
         value,
-        interval: Some(Limits {
+        Some(Limits {
             low: value,
             high: Some(value),
         }),
-    }
+    )
 }
 
 fn of_sessions(sessions: Option<u32>) -> AdviceTerms<'static> {
@@ -52,12 +52,14 @@ fn apply(found: &Calibration, product: Product) -> String {
 
 #[test]
 fn a_quotient_has_the_interval_of_both_its_parts() {
-    let known = |value: f64, share: f64| Estimate {
-        value,
-        interval: Some(Limits {
-            low: value * (-share).exp(),
-            high: Some(value * share.exp()),
-        }),
+    let known = |value: f64, share: f64| {
+        Estimate::new(
+            value,
+            Some(Limits {
+                low: value * (-share).exp(),
+                high: Some(value * share.exp()),
+            }),
+        )
     };
     let found = known(12.0, 0.03).over(known(4.0, 0.04));
     let interval = found.interval.and_then(Limits::both).unwrap();
@@ -70,24 +72,15 @@ fn a_quotient_has_the_interval_of_both_its_parts() {
         (interval.high.ln() - (3_f64.ln() + 0.05)).abs() < 1e-12,
         "{interval:?}"
     );
-    let unknown = Estimate {
-        value: 4.0,
-        interval: None,
-    };
-    assert_eq!(
-        exact(12.0).over(unknown),
-        Estimate {
-            value: 3.0,
-            interval: None
-        }
-    );
-    let zero = Estimate {
-        value: 4.0,
-        interval: Some(Limits {
+    let unknown = Estimate::from(4.0);
+    assert_eq!(exact(12.0).over(unknown), Estimate::from(3.0));
+    let zero = Estimate::new(
+        4.0,
+        Some(Limits {
             low: 0.0,
             high: Some(8.0),
         }),
-    };
+    );
     assert_eq!(exact(12.0).over(zero).interval, None);
 }
 

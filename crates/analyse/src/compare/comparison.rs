@@ -19,13 +19,12 @@
 //! other figure shows them.
 
 use super::conditions::{Condition, conditions};
-use super::difference::{Change, Figure, Judgement, holm};
+use super::difference::{Change, Judgement, holm, of_runs};
 use super::power::{RunsNeeded, runs_needed};
 use super::row::Row;
 use super::side::{ComparedSide, Side};
 use super::standstill::{self, STALLS, STOOD_STILL};
 use super::subject::{Scope, Subject};
-use crate::figures::confidence::Estimate;
 use crate::figures::latency::{LatencyFigure, ShownIn};
 use crate::figures::quantity::{Unit, per_second};
 use crate::point::backlog::RateMet;
@@ -33,7 +32,8 @@ use crate::point::summary::{ClassSummary, PointSummary};
 use crate::search::shape::curve_shape;
 use crate::search::sustained;
 use rigel_model::{Bytes, Coordinates, Ratio, Step};
-use rigel_stats::mean::{CONFIDENCE, Interval, Limits};
+use rigel_stats::estimate::Estimate;
+use rigel_stats::mean::{CONFIDENCE, Limits};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -289,29 +289,26 @@ impl Subject<'_> {
 
 /// The rate at which the bound is met exactly; where it is not known, the highest that was kept, with
 /// the range up to the lowest that was not.
-fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
+fn sustained_rate(points: &[PointSummary]) -> Option<Estimate> {
     let sustained = sustained::sustained(points);
     if let Some(rate) = sustained.rate {
-        return Some(Figure::within(
-            rate.value,
-            rate.interval.and_then(Limits::both),
-        ));
+        return Some(rate);
     }
     let held = sustained.kept_rate? as f64;
     let broken = sustained
         .broken_rate
         .map(|rate| rate as f64)
         .filter(|broken| *broken > held);
-    let between = broken.map(|broken| Interval {
+    let between = broken.map(|broken| Limits {
         low: held,
-        high: broken,
+        high: Some(broken),
     });
-    Some(Figure::within(held, between))
+    Some(Estimate::between(held, between))
 }
 
 /// The same maximum as the report of the run has; only the highest rate measured, if the run did not
 /// reach a plateau.
-pub(super) fn max_iops(subject: &Subject) -> Option<Figure> {
+pub(super) fn max_iops(subject: &Subject) -> Option<Estimate> {
     subject
         .max_iops
         .or_else(|| iops(greatest(subject.small())?))
@@ -353,28 +350,24 @@ fn row_of_maxima(
     row
 }
 
-fn iops((_, class): PointClass) -> Option<Figure> {
+fn iops((_, class): PointClass) -> Option<Estimate> {
     let is_known = class.done > 0 || class.reported.is_some() && class.iops > 0.0;
-    is_known.then(|| Figure::of_mean(class.iops, class.confidence.map(|known| known.iops)))
+    is_known.then(|| class.rate())
 }
 
-fn mb_per_s((_, class): PointClass) -> Option<Figure> {
+fn mb_per_s((_, class): PointClass) -> Option<Estimate> {
     if let Some(reported) = class.reported {
         return reported
             .bytes_per_s
-            .map(|bytes| Figure::unknown(bytes / 1e6));
+            .map(|bytes| Estimate::from(bytes / 1e6));
     }
     let scale = class.operation_bytes() / 1e6;
-    let mean = class.confidence.map(|known| known.iops.scaled(scale));
-    (class.done > 0).then(|| Figure::of_mean(class.iops * scale, mean))
+    (class.done > 0).then(|| class.rate().scaled(scale))
 }
 
-/// A figure of a class's response times. Its interval has the rate's degrees of freedom: same windows,
-/// same number of batches.
-fn latency((_, class): PointClass, figure: LatencyFigure) -> Option<Figure> {
-    let Estimate { value, interval } = class.time(figure)?;
-    let degrees = class.confidence.map(|known| known.iops.degrees);
-    Some(Figure::of_quantile(value, interval.zip(degrees)))
+/// A figure of a class's response times.
+fn latency((_, class): PointClass, figure: LatencyFigure) -> Option<Estimate> {
+    class.time(figure)
 }
 
 // ---- the rows ----
@@ -398,11 +391,11 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
     let Some(baseline) = sides.first().map(Side::first) else {
         return Vec::new();
     };
-    let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
+    let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Estimate>| {
         let kind = (Unit::PerSecond, true, Scope::Small);
         Row::of(sides, name, kind, of)
     };
-    let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
+    let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Estimate>| {
         let kind = (Unit::MbPerSecond, true, Scope::Large);
         Row::of(sides, name, kind, of)
     };
@@ -476,11 +469,7 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         sides,
         "knee depth",
         (Unit::Outstanding, false, Scope::Small),
-        |subject| {
-            subject
-                .knee()
-                .map(|depth| Figure::unknown(f64::from(depth)))
-        },
+        |subject| subject.knee().map(|depth| Estimate::from(f64::from(depth))),
     ));
     rows.push(sustained(sides));
     let written = rate("writes, IOPS", &|subject| {
@@ -663,12 +652,12 @@ fn load_changes(sides: &[Side], side: usize, conditions: &[Condition]) -> Vec<Lo
             if is_of_other_work(conditions, side, scope) || !runs().all(has_class) {
                 continue;
             }
-            let figure = |side: &Side, unit, of: &dyn Fn(PointClass) -> Option<Figure>| {
+            let figure = |side: &Side, unit, of: &dyn Fn(PointClass) -> Option<Estimate>| {
                 let of_run = |run| of(class_at(run, before, &one.name, any_imported)?);
-                let figures: Option<Vec<Figure>> = side.runs.iter().map(of_run).collect();
-                Figure::of_runs(&figures?, unit)
+                let figures: Option<Vec<Estimate>> = side.runs.iter().map(of_run).collect();
+                of_runs(&figures?, unit)
             };
-            let change = |unit: Unit, of: &dyn Fn(PointClass) -> Option<Figure>| {
+            let change = |unit: Unit, of: &dyn Fn(PointClass) -> Option<Estimate>| {
                 let (before, after) = (figure(baseline, unit, of)?, figure(other, unit, of)?);
                 Change::of(&before, &after, unit.more_is_better())
             };
@@ -914,12 +903,12 @@ mod tests {
                 effective_n: 20.0,
                 degrees: 19.0,
             };
-            Figure::of_mean(*value, Some(mean))
+            Estimate::from(mean)
         };
         let unit = Unit::PerSecond;
         let side = |values: &[f64]| {
-            let runs: Vec<Figure> = values.iter().map(figure).collect();
-            Figure::of_runs(&runs, unit).unwrap()
+            let runs: Vec<Estimate> = values.iter().map(figure).collect();
+            of_runs(&runs, unit).unwrap()
         };
         let rows: Vec<Row> = (0..FIGURES)
             .map(|at| {

@@ -4,203 +4,60 @@
 //! probability that the difference is due to chance. All calculations use logarithms, where a ratio
 //! is a difference: twice as fast and half as fast are then equally far away.
 //!
-//! A mean has its standard error, by the delta method. A quantile has only an interval, with two
-//! different arms. On the logarithm, each arm divided by Student's t serves as the standard error
-//! to that side; the lower limit of the ratio uses the lower arm of one figure and the upper arm of
-//! the other (the method of variance estimates recovery: Zou and Donner, Statistics in Medicine 27,
-//! 2008). The interval of a quantile extends to the outer edges of its buckets, so that of the
-//! ratio is rather too wide than too narrow.
+//! Each figure knows its error to either side ([`Arms`]), and the ratio has those of both.
 
 use super::counts::CountPair;
-use crate::figures::confidence::{ERROR_MIN, Estimate};
 use crate::figures::quantity::Unit;
-use rigel_stats::mean::{Interval, Level, Limits, Mean, Spread, t_quantile, welch};
+use rigel_stats::estimate::{Arms, ERROR_MIN, Estimate};
+use rigel_stats::mean::{Limits, Spread};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 
-/// A figure of one run, or of several runs of one side.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Figure {
-    /// The figure with its interval.
-    #[serde(flatten)]
-    pub estimate: Estimate,
-    /// Its standard error; `None` if unknown.
-    #[serde(skip)]
-    error: Option<LogError>,
-}
-
-/// The standard error of a figure's logarithm to either side; `above` is `None` if the upper limit
-/// is unknown.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct LogError {
-    below: f64,
-    above: Option<f64>,
-    degrees: f64,
-}
-
-impl Figure {
-    /// A figure with an unknown error.
-    pub fn unknown(value: f64) -> Self {
-        Self {
-            estimate: value.into(),
-            error: None,
-        }
+/// The figure of several runs of one side: their geometric mean, with the error of their differences.
+///
+/// The error between runs is the standard deviation of the logarithms divided by the square
+/// root of their number, with one degree of freedom less than runs (Kalibera and Jones,
+/// "Rigorous benchmarking in reasonable time", ISMM 2013, with a run as the level of
+/// repetition). If the runs differ less than their own errors allow, that is luck: then the
+/// error is the one within runs, with the degrees of freedom between runs. It is unknown if
+/// the runs have no error of their own and do not differ: their values are rounded.
+///
+/// `None` without figures. A figure that is not above zero has no logarithm, and one without a
+/// direction is not judged: then the plain mean is shown, without an error.
+pub fn of_runs(figures: &[Estimate], unit: Unit) -> Option<Estimate> {
+    if let [one] = figures {
+        return Some(*one);
     }
-
-    /// A figure with the error of `mean`.
-    pub fn of_mean(value: f64, mean: Option<Mean>) -> Self {
-        let Some(mean) = mean.filter(|mean| mean.value > 0.0) else {
-            return Self::unknown(value);
-        };
-        let error = (mean.error / mean.value).max(ERROR_MIN);
-        Self {
-            estimate: Estimate {
-                value,
-                interval: Some(mean.interval().into()),
-            },
-            error: Some(LogError {
-                below: error,
-                above: Some(error),
-                degrees: mean.degrees,
-            }),
-        }
+    let n = figures.len() as f64;
+    let mean = |of: &dyn Fn(f64) -> f64| {
+        let sum: f64 = figures.iter().map(|one| of(one.value)).sum();
+        sum / n
+    };
+    if !unit.is_judged() || figures.iter().any(|one| one.value <= 0.0) {
+        return (!figures.is_empty()).then(|| mean(&|value| value).into());
     }
-
-    /// A quantile with its interval and the degrees of freedom of its error.
-    pub fn of_quantile(value: f64, known: Option<(Limits, f64)>) -> Self {
-        let usable = |(interval, _): &(Limits, f64)| interval.low > 0.0 && interval.contains(value);
-        let Some((interval, degrees)) = known.filter(usable) else {
-            return Self::unknown(value);
-        };
-        let error = |arm: f64| (arm.ln() / t_quantile(degrees)).max(ERROR_MIN);
-        let above = interval.high.map(|high| error(high / value));
-        let error = LogError {
-            below: error(value / interval.low),
-            above,
-            degrees,
-        };
-        Self {
-            estimate: Estimate {
-                value,
-                interval: Some(interval),
-            },
-            error: Some(error),
-        }
-    }
-
-    /// The figure with the interval of another error than 5 %, at one look.
-    pub fn at(&self, error: f64) -> Estimate {
-        let level = Level::one_look(error);
-        let value = self.estimate.value;
-        let limits = |known: LogError| {
-            let errors = level.errors(known.degrees, known.degrees + 1.0);
-            Limits {
-                low: value * (-errors * known.below).exp(),
-                high: known.above.map(|above| value * (errors * above).exp()),
-            }
-        };
-        Estimate {
-            value,
-            interval: self.error.map(limits),
-        }
-    }
-
-    /// The figure of several runs: their geometric mean, with the error of their differences.
-    ///
-    /// The error between runs is the standard deviation of the logarithms divided by the square
-    /// root of their number, with one degree of freedom less than runs (Kalibera and Jones,
-    /// "Rigorous benchmarking in reasonable time", ISMM 2013, with a run as the level of
-    /// repetition). If the runs differ less than their own errors allow, that is luck: then the
-    /// error is the one within runs, with the degrees of freedom between runs. It is unknown if
-    /// the runs have no error of their own and do not differ: their values are rounded.
-    ///
-    /// `None` without figures. A figure that is not above zero has no logarithm, and one without a
-    /// direction is not judged: then the plain mean is shown, without an error.
-    pub fn of_runs(figures: &[Figure], unit: Unit) -> Option<Self> {
-        if let [one] = figures {
-            return Some(*one);
-        }
-        let n = figures.len() as f64;
-        let mean = |of: &dyn Fn(f64) -> f64| {
-            let sum: f64 = figures.iter().map(|one| of(one.estimate.value)).sum();
-            sum / n
-        };
-        if !unit.is_judged() || figures.iter().any(|one| one.estimate.value <= 0.0) {
-            return (!figures.is_empty()).then(|| Self::unknown(mean(&|value| value)));
-        }
-        let log = mean(&f64::ln);
-        let value = log.exp();
-        let variance = n * mean(&|value| (value.ln() - log).powi(2)) / (n - 1.0);
-        let between = (variance / n).sqrt();
-        let within = |arm: fn(&LogError) -> Option<f64>| {
-            let arms: Option<Vec<f64>> =
-                figures.iter().map(|one| arm(one.error.as_ref()?)).collect();
-            Some(arms?.iter().map(|arm| arm * arm).sum::<f64>().sqrt() / n)
-        };
-        let error = |arm| match within(arm) {
-            Some(within) => Some(between.max(within)),
-            None => (between > 0.0).then(|| between.max(ERROR_MIN)),
-        };
-        let arms = error(|of| Some(of.below)).zip(error(|of| of.above));
-        let Some((below, above)) = arms else {
-            return Some(Self::unknown(value));
+    let log = mean(&f64::ln);
+    let value = log.exp();
+    let variance = n * mean(&|value| (value.ln() - log).powi(2)) / (n - 1.0);
+    let between = (variance / n).sqrt();
+    let within = |side: fn(Arms) -> Option<Spread>| {
+        let arms = figures.iter().map(|one| side(one.arms()?));
+        let squares: Option<f64> = arms.map(|arm| Some(arm?.error.powi(2))).sum();
+        squares.map(|squares| squares.sqrt() / n)
+    };
+    let arm = |side| {
+        let error = match within(side) {
+            Some(within) => between.max(within),
+            None => (between > 0.0).then(|| between.max(ERROR_MIN))?,
         };
         let degrees = n - 1.0;
-        let arm = |error: f64| (t_quantile(degrees) * error).exp();
-        Some(Self {
-            estimate: Estimate {
-                value,
-                interval: Some(Limits {
-                    low: value / arm(below),
-                    high: Some(value * arm(above)),
-                }),
-            },
-            error: Some(LogError {
-                below,
-                above: Some(above),
-                degrees,
-            }),
-        })
-    }
-
-    /// A figure with a symmetric interval, such as a mean over several loads, and the degrees of
-    /// freedom of its error.
-    pub fn of_estimate(estimate: Estimate, degrees: f64) -> Self {
-        let half = estimate
-            .interval
-            .and_then(Limits::both)
-            .map(Interval::half_width);
-        let mean = half.map(|half| Mean {
-            value: estimate.value,
-            error: half / t_quantile(degrees),
-            effective_n: degrees + 1.0,
-            degrees,
-        });
-        Self::of_mean(estimate.value, mean)
-    }
-
-    /// The standard error of the figure's logarithm, the larger of both sides, and its degrees of
-    /// freedom.
-    pub(super) fn error(&self) -> Option<(f64, f64)> {
-        let error = self.error?;
-        Some((error.below.max(error.above?), error.degrees))
-    }
-
-    /// True if its interval is a confidence interval, from a known error.
-    pub fn is_known(&self) -> bool {
-        self.error.is_some()
-    }
-
-    /// A figure between two values that were tried; its random error is unknown.
-    pub fn within(value: f64, interval: Option<Interval>) -> Self {
-        Self {
-            estimate: Estimate {
-                value,
-                interval: interval.map(Limits::from),
-            },
-            error: None,
-        }
-    }
+        Some(Spread { error, degrees })
+    };
+    let arms = arm(|arms| arms.down).zip(arm(|arms| arms.up));
+    Some(arms.map_or(value.into(), |(down, up)| {
+        let (down, up) = (Some(down), Some(up));
+        Estimate::new(value, Arms { down, up }.around(value)).with_degrees(n - 1.0)
+    }))
 }
 
 /// The judgement on a difference.
@@ -227,53 +84,27 @@ pub struct Change {
     pub interval: Option<Limits>,
     /// The judgement by this interval alone.
     pub judgement: Judgement,
-    /// Standard errors; `None` if unknown.
+    /// Standard errors of its logarithm; `None` if unknown.
     #[serde(skip)]
-    errors: Option<Errors>,
+    errors: Option<Arms>,
     /// The events on both sides, if it is about counted events.
     #[serde(skip)]
     counted: Option<CountPair>,
 }
 
-/// The standard errors of a ratio's logarithm, downwards and upwards. `None` on a side without a
-/// limit, where the true ratio may be any distance away.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Errors {
-    down: Option<Spread>,
-    up: Option<Spread>,
-}
-
 impl Change {
     /// The change from `before` to `after`; `more_is_better` as for a rate. `None` unless both are
     /// above zero.
-    pub fn of(before: &Figure, after: &Figure, more_is_better: bool) -> Option<Self> {
-        let (baseline, changed) = (before.estimate, after.estimate);
-        if baseline.value <= 0.0 || changed.value <= 0.0 {
+    pub fn of(before: &Estimate, after: &Estimate, more_is_better: bool) -> Option<Self> {
+        if before.value <= 0.0 || after.value <= 0.0 {
             return None;
         }
-        let ratio = changed.value / baseline.value;
-        let errors = before
-            .error
-            .zip(after.error)
-            .map(|(baseline, changed)| Errors {
-                down: baseline.above.map(|above| {
-                    welch((above, baseline.degrees), (changed.below, changed.degrees))
-                }),
-                up: changed.above.map(|above| {
-                    welch((baseline.below, baseline.degrees), (above, changed.degrees))
-                }),
-            });
-        let errors = errors.filter(|errors| errors.down.is_some() || errors.up.is_some());
-        let arm = |spread: Spread| (t_quantile(spread.degrees) * spread.error).exp();
-        let interval = errors.map(|Errors { down, up }| Limits {
-            low: down.map_or(0.0, |down| ratio / arm(down)),
-            high: up.map(|up| ratio * arm(up)),
-        });
+        let ratio = after.over(*before);
         Some(Self {
-            ratio,
-            interval,
-            judgement: judgement(interval, more_is_better),
-            errors,
+            ratio: ratio.value,
+            interval: ratio.interval,
+            judgement: judgement(ratio.interval, more_is_better),
+            errors: after.arms_over(*before),
             counted: None,
         })
     }
@@ -293,19 +124,13 @@ impl Change {
 
     /// A change with this standard error of the ratio's logarithm, where less is better.
     pub(super) fn of_less(ratio: f64, spread: Spread) -> Self {
-        let arm = (t_quantile(spread.degrees) * spread.error).exp();
-        let interval = Some(Limits {
-            low: ratio / arm,
-            high: Some(ratio * arm),
-        });
+        let arms = Arms::both(spread);
+        let interval = arms.around(ratio);
         Self {
             ratio,
             interval,
             judgement: judgement(interval, false),
-            errors: Some(Errors {
-                down: Some(spread),
-                up: Some(spread),
-            }),
+            errors: Some(arms),
             counted: None,
         }
     }
@@ -322,7 +147,7 @@ impl Change {
         if let Some(counted) = self.counted {
             return Some(counted.chance(limit));
         }
-        let Errors { down, up } = self.errors?;
+        let Arms { down, up } = self.errors?;
         let distance = (self.ratio / limit).ln();
         let spread = if distance > 0.0 { down } else { up };
         Some(spread.map_or(0.5, |spread| {
@@ -394,8 +219,8 @@ pub(super) fn holm(weighted: &[(f64, f64)], level: f64) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ratio;
     use proptest::prelude::*;
+    use rigel_stats::mean::{Interval, Mean};
 
     fn mean(value: f64, error: f64, degrees: f64) -> Mean {
         Mean {
@@ -406,8 +231,8 @@ mod tests {
         }
     }
 
-    fn of_mean(mean: Mean) -> Figure {
-        Figure::of_mean(mean.value, Some(mean))
+    fn of_mean(mean: Mean) -> Estimate {
+        mean.into()
     }
 
     #[test]
@@ -461,16 +286,13 @@ mod tests {
         assert_eq!(judge(&fast, &slow, true), Judgement::Worse);
         let near = of_mean(mean(101.0, 1.0, 19.0));
         assert_eq!(judge(&slow, &near, true), Judgement::NoDifferenceShown);
-        assert_eq!(
-            judge(&slow, &Figure::unknown(120.0), true),
-            Judgement::NotKnown
-        );
-        assert_eq!(Change::of(&slow, &Figure::unknown(0.0), true), None);
+        assert_eq!(judge(&slow, &120.0.into(), true), Judgement::NotKnown);
+        assert_eq!(Change::of(&slow, &0.0.into(), true), None);
     }
 
     #[test]
     fn an_estimate_known_only_as_a_range_is_not_judged() {
-        let between = |low, high| Figure::within(low, Some(Interval { low, high }));
+        let between = |low, high| Estimate::between(low, Some(Interval { low, high }.into()));
         let change = Change::of(&between(90.0, 95.0), &between(96.0, 100.0), true).unwrap();
         assert_eq!(
             (change.judgement, change.interval),
@@ -481,16 +303,8 @@ mod tests {
     #[test]
     fn an_upper_end_that_is_not_known_says_nothing_to_its_side() {
         let p99 = |value: f64, high| {
-            Figure::of_quantile(
-                value,
-                Some((
-                    Limits {
-                        low: value * 0.9,
-                        high,
-                    },
-                    9.0,
-                )),
-            )
+            let low = value * 0.9;
+            Estimate::new(value, Some(Limits { low, high })).with_degrees(9.0)
         };
         let (known, open) = (p99(100.0, Some(110.0)), p99(100.0, None));
         // The same figure, and it is unknown how much higher either may be.
@@ -522,19 +336,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn of_means_it_is_the_ratio_of_the_delta_method(
+        fn a_limit_of_the_interval_is_reached_by_chance_one_time_in_forty(
             a in 50.0..150.0f64, b in 50.0..150.0f64, errors in (0.5..3.0f64, 0.5..3.0f64),
         ) {
             let (a, b) = (mean(a, errors.0, 4.0), mean(b, errors.1, 19.0));
-            let (value, interval) = ratio(&b, &a).unwrap();
             let change = Change::of(&of_mean(a), &of_mean(b), true).unwrap();
             let found = change.interval.unwrap();
-            prop_assert!((change.ratio - value).abs() < 1e-9);
-            prop_assert!((found.low - interval.low).abs() < 1e-9);
-            prop_assert!((found.high.unwrap() - interval.high).abs() < 1e-9);
-            // The interval contains a limit if and only if chance makes such a difference one time in forty.
-            let edge = change.chance(found.low).unwrap();
-            prop_assert!((edge - 0.025).abs() < 3e-4, "{}", edge);
+            for limit in [found.low, found.high.unwrap()] {
+                let edge = change.chance(limit).unwrap();
+                prop_assert!((edge - 0.025).abs() < 3e-4, "{}", edge);
+            }
         }
 
         #[test]
@@ -543,15 +354,15 @@ mod tests {
             value in 10.0..1000.0f64, arms in (1.02..1.5f64, 1.02..1.5f64), other in 10.0..1000.0f64,
         ) {
             let interval = Limits { low: value / arms.0, high: Some(value * arms.1) };
-            let figure = Figure::of_quantile(value, Some((interval, 4.0)));
+            let figure = Estimate::new(value, Some(interval)).with_degrees(4.0);
             prop_assert_eq!(Change::of(&figure, &figure, false).unwrap().judgement, Judgement::NoDifferenceShown);
             let second = Limits { low: other / arms.1, high: Some(other * arms.0) };
-            let second = Figure::of_quantile(other, Some((second, 9.0)));
+            let second = Estimate::new(other, Some(second)).with_degrees(9.0);
             let there = Change::of(&figure, &second, false).unwrap().interval.unwrap();
             let back = Change::of(&second, &figure, false).unwrap().interval.unwrap();
             prop_assert!((there.low * back.high.unwrap() - 1.0).abs() < 1e-9, "{:?} {:?}", there, back);
             // Never wider than the distance between the outer limits, which would be right more often than necessary.
-            prop_assert!(there.low >= second.estimate.interval.unwrap().low / interval.high.unwrap() - 1e-9);
+            prop_assert!(there.low >= second.interval.unwrap().low / interval.high.unwrap() - 1e-9);
         }
     }
 }

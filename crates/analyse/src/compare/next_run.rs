@@ -6,7 +6,7 @@
 use super::comparison::max_iops;
 use super::conditions::is_of_the_same;
 use super::subject::Subject;
-use crate::figures::confidence::ERROR_MIN;
+use rigel_stats::estimate::ERROR_MIN;
 use rigel_stats::mean::{Interval, Limits, prediction};
 use serde::Serialize;
 
@@ -32,8 +32,8 @@ impl NextRun {
     /// What `run` and those `before` it say: of the latest of these that are whole, and of the same
     /// work on the same target, host and engine. `None` with fewer than three runs.
     pub fn of(run: &Subject, before: &[Subject]) -> Option<Self> {
-        let most = |run: &Subject| Some(max_iops(run)?.estimate.value);
-        let own = max_iops(run).filter(|_| run.whole)?.estimate;
+        let most = |run: &Subject| Some(max_iops(run)?.value);
+        let own = max_iops(run).filter(|_| run.whole)?;
         let this = own.value;
         let around = own.interval.and_then(Limits::both).unwrap_or(Interval {
             low: this,

@@ -6,7 +6,6 @@
 //! rounds. The other figures (the worst hour, the variation, fractions, counts) have no known error
 //! and are shown alone.
 
-use super::difference::Figure;
 use crate::figures::latency::{LatencyFigure, ShownIn};
 use crate::figures::quantile::error_of_share;
 use crate::figures::quantity::Unit;
@@ -16,6 +15,7 @@ use crate::series::rounds::Round;
 use crate::series::series_figures::series_figures;
 use crate::series::types::{Predictability, PredictabilityTerms, Quantity};
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Interval, Level, Spread, t_quantile};
 use rigel_stats::robust;
 
@@ -58,7 +58,7 @@ pub struct FigureOverTime {
     /// True if the verdict uses it.
     pub headline: bool,
     /// The figure.
-    pub figure: Figure,
+    pub figure: Estimate,
 }
 
 impl OverTime {
@@ -75,13 +75,13 @@ impl OverTime {
             made.add(figure.label(), Unit::Microseconds, &times);
         }
         for result in &found.objectives {
-            let share = result.share_kept.map(Figure::unknown);
+            let share = result.share_kept.map(Estimate::from);
             made.show(format!("{} met for", result.objective), Unit::Share, share);
         }
         if found.rate.is_some() {
             // If the rate changed too often to separate the changes, they are not counted.
             let is_told = !found.changed_too_often.contains(&Quantity::Rate);
-            let count = |many: usize| is_told.then(|| Figure::unknown(many as f64));
+            let count = |many: usize| is_told.then(|| Estimate::from(many as f64));
             made.show(
                 "changes of level".into(),
                 Unit::Count,
@@ -121,7 +121,7 @@ impl OverTime {
     }
 
     /// The figure of this name and unit.
-    pub fn figure(&self, name: &str, unit: Unit) -> Option<Figure> {
+    pub fn figure(&self, name: &str, unit: Unit) -> Option<Estimate> {
         let same = |one: &&FigureOverTime| one.name == name && one.unit == unit;
         self.figures.iter().find(same).map(|one| one.figure)
     }
@@ -143,10 +143,12 @@ impl OverTime {
             name: format!("median {name}"),
             unit,
             headline: unit != Unit::Other && name != "max",
-            figure: Figure::of_quantile(
-                figures.median,
-                interval.map(|(interval, degrees)| (interval.into(), degrees)),
-            ),
+            figure: match interval {
+                Some((interval, degrees)) => {
+                    Estimate::new(figures.median, Some(interval.into())).with_degrees(degrees)
+                }
+                None => figures.median.into(),
+            },
         });
         let hour = match name {
             THROUGHPUT => figures.least_hour,
@@ -156,13 +158,13 @@ impl OverTime {
         self.show(
             format!("worst hour of {name}"),
             unit,
-            hour.map(|hour| Figure::unknown(hour.value)),
+            hour.map(|hour| Estimate::from(hour.value)),
         );
         if name == THROUGHPUT {
             self.show(
                 "throughput varies by".into(),
                 Unit::Share,
-                figures.variation.map(Figure::unknown),
+                figures.variation.map(Estimate::from),
             );
         }
         let since = |round: &Round| round.begin.since(first.begin) as f64;
@@ -178,7 +180,7 @@ impl OverTime {
     }
 
     /// Adds a figure that is not judged, if it is known.
-    fn show(&mut self, name: String, unit: Unit, figure: Option<Figure>) {
+    fn show(&mut self, name: String, unit: Unit, figure: Option<Estimate>) {
         self.figures.extend(figure.map(|figure| FigureOverTime {
             name,
             unit,
@@ -403,7 +405,7 @@ mod tests {
             .figure("median sda r_await", Unit::Microseconds)
             .unwrap();
         assert!(
-            (wait.estimate.value - 2300.0).abs() < 1e-9 && wait.is_known(),
+            (wait.value - 2300.0).abs() < 1e-9 && wait.is_known(),
             "{wait:?}"
         );
         assert_eq!(

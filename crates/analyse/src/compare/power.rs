@@ -4,9 +4,10 @@
 //! for the one that varies most, the number of runs a side at which a difference of a given size is
 //! called one in four of five comparisons.
 
-use super::difference::{Figure, beyond};
+use super::difference::beyond;
 use super::row::Row;
 use rigel_model::Ratio;
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::CONFIDENCE;
 use serde::Serialize;
 
@@ -66,8 +67,8 @@ pub(super) fn runs_needed(
 fn deviation(row: &Row, side: usize) -> Option<f64> {
     let of = |side: usize| {
         let n = row.runs.get(side).filter(|runs| runs.len() > 1)?.len() as f64;
-        let (error, _) = row.figures[side].as_ref().and_then(Figure::error)?;
-        Some(n * error * error)
+        let spread = row.figures[side].and_then(Estimate::spread)?;
+        Some(n * spread.error.powi(2))
     };
     Some(f64::midpoint(of(0)?, of(side)?).sqrt())
 }

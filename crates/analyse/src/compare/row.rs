@@ -1,9 +1,10 @@
 //! One figure of all sides, with its change from the baseline.
 
-use super::difference::{Change, Figure};
+use super::difference::{Change, of_runs};
 use super::side::Side;
 use super::subject::{Scope, Subject};
 use crate::figures::quantity::Unit;
+use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 
 /// One figure of all sides.
@@ -18,10 +19,10 @@ pub struct Row {
     /// The kind of I/O it is about.
     pub scope: Scope,
     /// The figure of each side; `None` where it was not measured in all of its runs.
-    pub figures: Vec<Option<Figure>>,
+    pub figures: Vec<Option<Estimate>>,
     /// The figure of each run of each side; empty if every side is a single run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<Vec<Option<Figure>>>,
+    pub runs: Vec<Vec<Option<Estimate>>>,
     /// The change of each side but the first, against the first.
     pub changes: Vec<Option<Change>>,
 }
@@ -32,19 +33,20 @@ impl Row {
         sides: &[Side],
         name: impl Into<String>,
         (unit, headline, scope): (Unit, bool, Scope),
-        of: impl Fn(&Subject) -> Option<Figure>,
+        of: impl Fn(&Subject) -> Option<Estimate>,
     ) -> Self {
-        let runs: Vec<Vec<Option<Figure>>> = sides
+        let runs: Vec<Vec<Option<Estimate>>> = sides
             .iter()
             .map(|side| side.runs.iter().map(&of).collect())
             .collect();
-        let of_side = |runs: &Vec<Option<Figure>>| {
-            let all: Option<Vec<Figure>> = runs.iter().copied().collect();
-            Figure::of_runs(&all?, unit)
+        let of_side = |runs: &Vec<Option<Estimate>>| {
+            let all: Option<Vec<Estimate>> = runs.iter().copied().collect();
+            of_runs(&all?, unit)
         };
-        let figures: Vec<Option<Figure>> = runs.iter().map(of_side).collect();
-        let against =
-            |figure: &Option<Figure>| Change::of(&figures[0]?, &(*figure)?, unit.more_is_better());
+        let figures: Vec<Option<Estimate>> = runs.iter().map(of_side).collect();
+        let against = |figure: &Option<Estimate>| {
+            Change::of(&figures[0]?, &(*figure)?, unit.more_is_better())
+        };
         let changes = figures.iter().skip(1).map(against).collect();
         Self {
             name: name.into(),
@@ -66,13 +68,13 @@ impl Row {
 
     /// True if some side has 0, with which there is no ratio.
     pub fn has_zero(&self, side: usize) -> bool {
-        let is_zero = |side: usize| self.figures[side].is_some_and(|it| it.estimate.value <= 0.0);
+        let is_zero = |side: usize| self.figures[side].is_some_and(|it| it.value <= 0.0);
         is_zero(0) || is_zero(side)
     }
 
     /// True if no side has such an event.
     pub fn has_no_event(&self) -> bool {
-        let is_zero = |figure: &Option<Figure>| figure.is_some_and(|it| it.estimate.value <= 0.0);
+        let is_zero = |figure: &Option<Estimate>| figure.is_some_and(|it| it.value <= 0.0);
         self.unit.is_of_events() && self.figures.iter().all(is_zero)
     }
 }

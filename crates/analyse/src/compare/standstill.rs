@@ -5,13 +5,14 @@
 //! is not.
 
 use super::counts::{CountPair, dispersion};
-use super::difference::{Change, Figure};
+use super::difference::Change;
 use super::row::{Row, of_several};
 use super::side::Side;
 use super::subject::{Scope, Subject};
 use crate::figures::quantity::Unit;
 use crate::point::events::EventsSeen;
 use crate::point::summary::PointSummary;
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Spread, t_quantile};
 
 /// Name of the row of stalls per minute.
@@ -32,7 +33,7 @@ pub(super) fn rows(sides: &[Side]) -> Vec<Row> {
     }
     let totals: Vec<EventsSeen> = all.iter().map(|runs| sum(runs)).collect();
     let row = |name: &str, unit, value: &dyn Fn(&EventsSeen) -> f64| {
-        let figure = |one: &EventsSeen| Some(Figure::unknown(value(one)));
+        let figure = |one: &EventsSeen| Some(Estimate::from(value(one)));
         let of_runs = all.iter().map(|runs| runs.iter().map(figure).collect());
         Row {
             name: name.into(),

@@ -1,11 +1,11 @@
 //! A run as it is compared: its terms, points and figures.
 
-use super::difference::Figure;
 use super::over_time::OverTime;
 use crate::plan::SqlTerms;
 use crate::point::summary::PointSummary;
 use rigel_model::record::journal::Header;
 use rigel_model::{Bytes, Mix, Pattern};
+use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Subject<'a> {
     /// Its points; empty for a soak.
     pub points: Vec<PointSummary>,
     /// The maximum rate that its report has, if that is not the maximum over its points.
-    pub max_iops: Option<Figure>,
+    pub max_iops: Option<Estimate>,
     /// Its figures over time, if it is a soak or an imported series.
     pub over_time: OverTime,
     /// Throughput within this fraction of the maximum counts as equal to it when the knee is

@@ -7,6 +7,7 @@ use crate::compare::row::Row;
 use crate::compare::side::SideRun;
 use crate::figures::quantity::{self, Amount};
 use rigel_model::{Finding, FindingName, Severity, TrustCause, in_line, shell_word};
+use rigel_stats::estimate::Estimate;
 
 /// True if the baseline serves a rate that this side does not.
 fn has_lost(verdict: &Verdict) -> bool {
@@ -266,7 +267,7 @@ impl Comparison {
                         .runs
                         .get(side)
                         .map_or(row.figures[side], |runs| runs[at]);
-                    of_run.is_some_and(|it| it.is_known())
+                    of_run.is_some_and(Estimate::is_known)
                 });
                 findings.extend(of_run(run, is_known));
             }
@@ -314,7 +315,7 @@ fn of_events(row: &Row, side: usize) -> Option<[String; 2]> {
     if !row.unit.is_of_events() {
         return None;
     }
-    let of = |side: usize| Some(Amount::new(row.figures[side]?.estimate, row.unit).to_string());
+    let of = |side: usize| Some(Amount::new(row.figures[side]?, row.unit).to_string());
     Some([of(0)?, of(side)?])
 }
 

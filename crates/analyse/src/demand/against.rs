@@ -13,11 +13,11 @@ use super::answer::Answer;
 use super::keeps::{JudgedStream, StorageLoad, TimeAlone, exponential_us, keeps};
 use super::read_kind::BLOCK_ASSUMED;
 use super::stream_objective::{StreamObjective, assumed, objective_in_words, objective_of_stream};
-use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{listed, mb_per_second, per_second, rounded_percent};
 use crate::search::at_load::AtLoad;
 use crate::search::calibration::{Calibration, LogWrites};
 use rigel_model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Moment, Step};
+use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 
 /// The part of the storage's time that a stream needs; 1 is all of it.
@@ -726,13 +726,13 @@ mod tests {
             offered_per_s: share * capacity,
             met: RateMet::Yes,
             at: AtLoad {
-                mean_us: Estimate {
-                    value: us,
-                    interval: Some(Limits {
+                mean_us: Estimate::new(
+                    us,
+                    Some(Limits {
                         low: us * 0.95,
                         high: Some(us * 1.05),
                     }),
-                },
+                ),
                 ..examples::at(256, 8192, share * capacity)
             },
         };

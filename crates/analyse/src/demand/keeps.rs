@@ -15,12 +15,12 @@
 
 use super::answer::Answer;
 use super::stream_objective::objective_in_words;
-use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{per_second, time};
 use crate::point::backlog::RateMet;
 use crate::search::at_load::AtLoad;
 use crate::search::calibration::Calibration;
 use rigel_model::{Measure, Objective};
+use rigel_stats::estimate::Estimate;
 
 /// The time of one I/O at the lowest load, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

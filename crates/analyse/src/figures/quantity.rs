@@ -5,9 +5,9 @@
 //! and the live view, which have few columns, write shorter numbers. Files that programs read (JSON,
 //! csv, Orion's) have their own formats.
 
-use super::confidence::Estimate;
 pub use rigel_model::listed;
 use rigel_model::{Bytes, KIB, MIB, Nanos};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
 use serde::Serialize;
 use std::fmt;
@@ -460,7 +460,7 @@ mod tests {
 
     fn between(value: f64, low: f64, high: Option<f64>) -> Amount {
         let interval = Some(Limits { low, high });
-        Amount::new(Estimate { value, interval }, Unit::Microseconds)
+        Amount::new(Estimate::new(value, interval), Unit::Microseconds)
     }
 
     #[test]

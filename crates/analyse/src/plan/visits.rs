@@ -7,7 +7,7 @@
 
 use super::search::{WARM_UP, WINDOW, seed_of};
 use crate::PointSummary;
-use rigel_model::{Coordinates, Load, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
+use rigel_model::{Coordinates, Load, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp};
 
 /// Minimum number of visits to a point.
 const VISITS_MIN: u64 = 3;
@@ -149,7 +149,12 @@ fn beside<'a>(point: &Point, done: &'a [PointSummary]) -> Option<(&'a PointSumma
         return None;
     }
     let outstanding = |at: Coordinates| f64::from(at.outstanding().max(1));
-    let of_kind = |before: &&PointSummary| before.step() == point.coordinates.step();
+    let kind = |at: Coordinates| match at {
+        Coordinates::ClosingDepth { .. } => Step::Depth,
+        Coordinates::ClosingWrite { .. } => Step::Write,
+        other => other.step(),
+    };
+    let of_kind = |before: &&PointSummary| kind(before.coordinates) == kind(point.coordinates);
     let nearest = done
         .iter()
         .filter(of_kind)

@@ -8,11 +8,12 @@
 //! is one value.
 
 use super::backlog::RateMet;
-use crate::figures::confidence::{BoundCheck, BoundVerdict, ERROR_MIN, Estimate, whole_windows};
+use crate::figures::confidence::{BoundCheck, BoundVerdict, whole_windows};
 use crate::figures::latency::LatencySummary;
 use crate::figures::quantile::Quantile;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Coordinates, Expectation, ExpectedOf, Kind, Measure, Nanos};
+use rigel_stats::estimate::{ERROR_MIN, Estimate};
 use rigel_stats::mean::{BATCHES_MIN, Level, Limits, Mean};
 
 /// Minimum number of visits to a load for a verdict: with fewer nobody knows how they differ.
@@ -206,10 +207,7 @@ impl Evidence {
         let Some(mean) = mean.filter(|_| self.is_enough) else {
             return undecided(value.is_finite().then(|| value.into()), None);
         };
-        let figure = |times: f64| Estimate {
-            value: mean.value,
-            interval: Some(after(mean, times)),
-        };
+        let figure = |times: f64| Estimate::new(mean.value, Some(after(mean, times)));
         let decides = |times: f64| limit.verdict(figure(times)) != BoundVerdict::Undecided;
         ExpectedVerdict {
             verdict: limit.verdict(figure(1.0)),
@@ -270,7 +268,7 @@ impl Evidence {
             }),
             (_, known) => known,
         };
-        let figure = value.map(|value| Estimate { value, interval });
+        let figure = value.map(|value| Estimate::new(value, interval));
         ExpectedVerdict {
             verdict: found,
             ..undecided(figure, times_needed(decides))

@@ -14,9 +14,7 @@ use super::sql::SqlSummary;
 use super::stalls::response_jumps;
 use super::steady::{Steady, steady};
 use super::syncs::{SyncSummary, syncs};
-use crate::figures::confidence::{
-    BoundCheck, BoundVerdict, Confidence, Estimate, level_of, whole_windows,
-};
+use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence, level_of, whole_windows};
 use crate::figures::latency::{LatencyFigure, LatencySummary};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
 use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Verified, Window};
@@ -24,6 +22,7 @@ use rigel_model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Sample,
     Step,
 };
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, gamma_limits};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -294,10 +293,10 @@ impl ClassSummary {
     /// so the windows are not samples of one rate.
     pub fn rate(&self) -> Estimate {
         let confidence = self.confidence.filter(|_| self.met != Some(RateMet::No));
-        Estimate {
+        confidence.map_or(self.iops.into(), |known| Estimate {
             value: self.iops,
-            interval: confidence.map(|confidence| confidence.iops.limits()),
-        }
+            ..known.iops.into()
+        })
     }
 
     /// A figure of its response times, with its interval if that is known; another tool's has none.
@@ -306,11 +305,11 @@ impl ClassSummary {
             Some(reported) => reported.latency.get(figure)?,
             None => self.latency?.get(figure),
         };
-        let confidence = self.confidence;
-        Some(Estimate {
-            value,
-            interval: confidence.and_then(|confidence| confidence.of_latency(figure)),
-        })
+        let Some(known) = self.confidence else {
+            return Some(value.into());
+        };
+        // The same windows, the same number of batches.
+        Some(Estimate::new(value, known.of_latency(figure)).with_degrees(known.iops.degrees))
     }
 
     /// Whether the load is met without failures, and within the bound on response time if there is

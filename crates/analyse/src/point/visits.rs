@@ -10,6 +10,7 @@ use super::summary::{ClassSummary, PointSummary, VisitFigures};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
 use rigel_model::{Coordinates, Step};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile, welch};
 use serde::Serialize;
 
@@ -29,15 +30,12 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Half the width of the 95 % interval that it alone gives to a single visit, relative.
-    pub fn half_width(&self) -> f64 {
-        t_quantile(self.degrees) * self.share
-    }
-
-    /// Half the width of the 95 % interval that states alone give to a mean over the run, relative.
-    pub fn lasting_half_width(&self) -> f64 {
-        let half = |lasting: Spread| t_quantile(lasting.degrees) * lasting.error;
-        self.lasting.map_or(0.0, half)
+    /// The error that it alone gives to a single visit.
+    pub fn of_a_visit(&self) -> Spread {
+        Spread {
+            error: self.share,
+            degrees: self.degrees,
+        }
     }
 
     /// True if chance within visits does not explain the variation: the ratio of the variances is
@@ -143,13 +141,13 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
                 continue;
             }
             // A closing measurement lasts longer than the changes that visits show.
-            let added = variation.filter(|_| !is_closing).map(|variation| Added {
+            let added = variation.filter(|_| !is_closing).map(|variation| Spread {
                 error: wider(variation.degrees) * variation.share
                     / (point.visits_made() as f64).sqrt(),
                 degrees: variation.degrees,
             });
             let degrees = evidence.degrees().max(1.0);
-            let at_least = Added {
+            let at_least = Spread {
                 error: wider(degrees) * evidence.error_over(point.measured_s),
                 degrees,
             };
@@ -165,14 +163,7 @@ fn closes_writes(point: &PointSummary) -> bool {
     matches!(point.coordinates, Coordinates::ClosingWrite { .. })
 }
 
-/// A relative standard error from elsewhere.
-#[derive(Clone, Copy)]
-struct Added {
-    error: f64,
-    degrees: f64,
-}
-
-fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) {
+fn widen_class(class: &mut ClassSummary, added: Option<Spread>, at_least: Spread) {
     let Some(known) = &mut class.confidence else {
         return;
     };
@@ -189,11 +180,12 @@ fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) 
             mean
         }
     };
-    let half = added.map_or(0.0, |added| t_quantile(added.degrees) * added.error);
-    let latency = class.latency;
+    let (latency, degrees) = (class.latency, known.iops.degrees);
     let limits = |figure, limits: Option<Limits>| {
-        let value = latency?.get(figure);
-        Some(limits?.wider(value, half))
+        let known = Estimate::new(latency?.get(figure), limits).with_degrees(degrees);
+        added
+            .map_or(known, |added| known.with_error(added))
+            .interval
     };
     *known = Confidence {
         // An open loop's throughput is what it was offered.
@@ -210,12 +202,22 @@ fn widen_class(class: &mut ClassSummary, added: Option<Added>, at_least: Added) 
 }
 
 /// The mean with a further relative error, and the degrees of freedom of both.
-fn widened(mean: Mean, added: Added) -> Mean {
+fn widened(mean: Mean, added: Spread) -> Mean {
     let more = (added.error * mean.value).abs();
     if more <= 0.0 {
         return mean;
     }
-    let both = welch((mean.error, mean.degrees), (more, added.degrees));
+    let own = Spread {
+        error: mean.error,
+        degrees: mean.degrees,
+    };
+    let both = welch(
+        own,
+        Spread {
+            error: more,
+            ..added
+        },
+    );
     Mean {
         error: both.error,
         degrees: both.degrees,

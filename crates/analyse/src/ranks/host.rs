@@ -1,12 +1,12 @@
 //! The figures of each host at one load, their sum, and how equal they are.
 
 use super::facts::{FactDifference, differences};
-use crate::figures::confidence::Estimate;
 use crate::figures::latency::LatencyFigure;
 use crate::figures::quantity::per_second;
 use crate::point::summary::{ClassSummary, PointSummary, summarise};
 use rigel_model::Coordinates;
 use rigel_model::record::{PointRecord, RankGroup};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::robust::median;
 use serde::Serialize;
 
@@ -264,7 +264,7 @@ mod tests {
             low: value * 0.98,
             high: Some(value * 1.02),
         });
-        Estimate { value, interval }
+        Estimate::new(value, interval)
     }
 
     fn figures(rates_and_p99: &[(f64, f64)]) -> Vec<HostFigures> {

@@ -2,10 +2,10 @@
 
 use super::host::quantiles;
 use super::loads::{RankLoads, load_of};
-use crate::figures::confidence::Estimate;
 use crate::point::summary::{ClassSummary, summarise};
 use rigel_model::Coordinates;
 use rigel_model::record::{RankGroup, visits};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
 use serde::Serialize;
 

@@ -3,11 +3,10 @@
 
 use super::host::quantiles;
 use super::loads::RankLoads;
-use crate::figures::confidence::Estimate;
 use crate::point::summary::{ClassSummary, summarise};
 use rigel_model::record::{RankGroup, visits};
 use rigel_model::{ActiveRanks, Coordinates};
-use rigel_stats::mean::{Mean, ratio};
+use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 
 /// The same load by a number of hosts.
@@ -236,15 +235,9 @@ fn against(
     together: &ClassSummary,
 ) -> AloneFigures {
     let is_open = alone.offered.is_some();
-    let mean = |class: &ClassSummary| -> Option<Mean> { Some(class.confidence?.iops) };
     let ratio_of_rates = || {
-        let interval = mean(together)
-            .zip(mean(alone))
-            .and_then(|(a, b)| ratio(&a, &b));
-        Some(Estimate {
-            value: Some(together.iops / alone.iops).filter(|ratio| ratio.is_finite())?,
-            interval: interval.map(|(_, interval)| interval.into()),
-        })
+        let ratio = together.rate().over(alone.rate());
+        Some(ratio).filter(|ratio| ratio.value.is_finite())
     };
     let p99 = |class: &ClassSummary| quantiles(class)[1];
     let ratio_of_p99 = || {
@@ -272,13 +265,13 @@ mod tests {
     fn ladder(sums: &[f64], share: f64) -> HostRounds {
         let steps = (1_u32..).zip(sums).map(|(ranks, sum)| LadderStep {
             ranks,
-            sum: Estimate {
-                value: *sum,
-                interval: (share > 0.0).then_some(Limits {
+            sum: Estimate::new(
+                *sum,
+                (share > 0.0).then_some(Limits {
                     low: sum * (1.0 - share),
                     high: Some(sum * (1.0 + share)),
                 }),
-            },
+            ),
             p99_us: None,
             efficiency: None,
         });

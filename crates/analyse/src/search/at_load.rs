@@ -1,12 +1,13 @@
 //! The figures of one class of a point, with their intervals.
 
-use crate::figures::confidence::Estimate;
 use crate::figures::latency::LatencyFigure;
 use crate::point::backlog::RateMet;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
 use rigel_model::Coordinates;
+use rigel_stats::estimate::Estimate;
 use serde::Serialize;
+use std::num::NonZeroU32;
 
 /// The figures of a class at one load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
@@ -15,7 +16,7 @@ pub struct AtLoad {
     pub depth: u32,
     /// Number of ranks that measured together; `None` if one process measured alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ranks: Option<u32>,
+    pub ranks: Option<NonZeroU32>,
     /// Bytes of one I/O.
     pub io_bytes: u32,
     /// Completed I/Os per second.
@@ -45,7 +46,7 @@ impl AtLoad {
             } else {
                 point.coordinates.outstanding()
             },
-            ranks: point.ranks,
+            ranks: point.ranks.and_then(NonZeroU32::new),
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(class.operation_bytes() / 1e6),
@@ -70,8 +71,10 @@ impl AtLoad {
     /// longer than a visit are no chance that more visits make smaller.
     #[must_use]
     pub fn in_states(self, variation: Option<Variation>) -> Self {
-        let half = variation.map_or(0.0, |variation| variation.lasting_half_width());
-        self.with_rate(self.iops.with_error(half))
+        match variation.and_then(|variation| variation.lasting) {
+            Some(lasting) => self.with_rate(self.iops.with_error(lasting)),
+            None => self,
+        }
     }
 
     /// The same with a rate that is not known better than a measurement can tell.

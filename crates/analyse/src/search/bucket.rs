@@ -9,11 +9,11 @@
 
 use super::at_load::AtLoad;
 use super::credit::{STEP, counts};
-use crate::figures::confidence::Estimate;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
 use rigel_model::record::PointRecord;
 use rigel_model::{Finding, FindingName, Nanos, Step};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, Limits, Mean};
 use serde::Serialize;
 
@@ -135,23 +135,16 @@ impl TokenBucket {
             let of_refill = line.error(&parts).max(error / longest.max(1.0));
             let burst = around(most.operations, error);
             Self {
-                sustained_per_s: Estimate {
-                    value: slow,
-                    interval: Some(mean.limits()),
-                }
-                .with_least_error(),
-                refill_per_s: Estimate {
-                    value: refill,
-                    interval: Some(around(refill, of_refill)),
-                }
-                .with_least_error(),
-                burst: Estimate {
-                    value: most.operations,
-                    interval: Some(Limits {
+                sustained_per_s: Estimate::new(slow, Some(mean.limits())).with_least_error(),
+                refill_per_s: Estimate::new(refill, Some(around(refill, of_refill)))
+                    .with_least_error(),
+                burst: Estimate::new(
+                    most.operations,
+                    Some(Limits {
                         high: burst.high.filter(|_| is_full),
                         ..burst
                     }),
-                }
+                )
                 .with_least_error(),
             }
         })

@@ -12,7 +12,7 @@ use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
-use crate::figures::confidence::{BoundVerdict, Estimate};
+use crate::figures::confidence::BoundVerdict;
 use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
@@ -21,8 +21,9 @@ use rigel_model::{
     Bound, Coordinates, Finding, FindingName, LogKind, Nanos, Provisioned, Ratio, Step, TrustCause,
     Weight,
 };
+use rigel_stats::estimate::Estimate;
 use rigel_stats::knee::Plateau;
-use rigel_stats::mean::{Interval, Limits};
+use rigel_stats::mean::Limits;
 use serde::Serialize;
 
 /// Durable appends of one size.
@@ -214,7 +215,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         None => at_load(greatest(Step::Depth)),
     };
     let is_missed = |(searched, closing): &(AtLoad, AtLoad)| {
-        differ(searched.iops, closing.iops, precision.get())
+        searched.iops.differs_from(closing.iops, precision.get())
     };
     let own = closing.knee.and_then(|at| at_load(depth(at.depth.into())));
     let missed = own.zip(closing.knee).filter(is_missed);
@@ -459,28 +460,17 @@ fn together(
             _ => {}
         }
     }
-    let (Some(of_search), Some(of_closing)) = (searched.iops.precision(), closing.iops.precision())
-    else {
-        return searched;
-    };
     let share = closing_s / (closing_s + search_s);
-    let changes = variation.map_or(0.0, |variation| variation.half_width());
-    let value = (1.0 - share) * searched.iops.value + share * closing.iops.value;
-    let precision = ((1.0 - share) * of_search).hypot(share * of_closing.hypot(changes));
-    searched.with_rate(Estimate {
-        value,
-        interval: Some(Interval::around(value, precision).into()),
-    })
-}
-
-/// True if two figures of independent measurements differ by more than `margin` and by more than
-/// their intervals allow.
-fn differ(one: Estimate, other: Estimate, margin: f64) -> bool {
-    let Some((a, b)) = one.precision().zip(other.precision()) else {
-        return false;
+    let closing = match variation {
+        Some(variation) => closing.iops.with_error(variation.of_a_visit()),
+        None => closing.iops,
     };
-    let apart = (one.value / other.value).ln().abs();
-    apart > a.hypot(b).max(margin)
+    let both = searched.iops.mixed_with(closing, share);
+    if both.is_known() {
+        searched.with_rate(both)
+    } else {
+        searched
+    }
 }
 
 /// True if burst credit was used up during the run.
@@ -527,8 +517,7 @@ pub fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
     if plateau.from >= plateau.to {
         return at;
     }
-    at.with_rate(Estimate {
-        value: plateau.throughput,
-        interval: Some(plateau.interval.into()),
-    })
+    let degrees = (plateau.visits as f64 - 1.0).max(1.0);
+    let rate = Estimate::new(plateau.throughput, Some(plateau.interval.into()));
+    at.with_rate(rate.with_degrees(degrees))
 }

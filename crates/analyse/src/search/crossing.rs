@@ -4,12 +4,13 @@
 //! the bound allows, with its interval.
 
 use super::bracket::Bracket;
-use crate::figures::confidence::{BoundVerdict, Estimate};
+use crate::figures::confidence::BoundVerdict;
 use crate::point::events::EventsSeen;
 use crate::point::late::LateOperations;
 use crate::point::summary::ClassSummary;
 use rigel_model::{Bound, Nanos};
 use rigel_stats::curve::{Curve, LateBlock, last_inside};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Interval, Limits, gamma_limits};
 
 /// Times of operations that wait for no other.
@@ -199,13 +200,13 @@ impl Crossing {
             let (value, low, high) = of_curve.map_or((0.0, 0.0, None), |root| {
                 (root.load, root.interval.low, root.interval.high)
             });
-            return Estimate {
-                value: cap(value),
-                interval: Some(Limits {
+            return Estimate::new(
+                cap(value),
+                Some(Limits {
                     low: cap(low),
                     high: high.map_or(self.not_served, |high| Some(cap(high))),
                 }),
-            };
+            );
         }
         let [fewer, more] = self.stalls.limits();
         let value = self.load_of(self.limit, 1.0);
@@ -219,9 +220,9 @@ impl Crossing {
             ((root.interval.low / root.load).min(1.0), up.max(1.0))
         });
         let high = self.load_of(self.limit, fewer) * up;
-        Estimate {
-            value: cap(value),
-            interval: Some(Limits {
+        Estimate::new(
+            cap(value),
+            Some(Limits {
                 low: cap(self.load_of(self.limit, more) * down),
                 high: if high.is_finite() {
                     Some(cap(high))
@@ -229,7 +230,7 @@ impl Crossing {
                     self.not_served
                 },
             }),
-        }
+        )
     }
 
     /// The load at which the bound is met exactly, with its interval cut where loads were decided by

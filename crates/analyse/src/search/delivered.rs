@@ -1,8 +1,8 @@
 //! What a volume delivers of what it was sold with.
 
-use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{Amount, Unit, count, multiple};
 use rigel_model::Provisioned;
+use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 
 /// More than this times what is sold comes from elsewhere.

@@ -9,7 +9,6 @@ use super::credit::{burst_credit, bytes_on_credit, ran_out};
 use super::kernel_witness::contradicted;
 use super::reread::RereadTest;
 use super::shape::CurveShape;
-use crate::figures::confidence::Estimate;
 use crate::figures::quantity::{count, mb_per_second, rounded_percent};
 use crate::point::backlog::RateMet;
 use crate::point::stalls::StallsSeen;
@@ -17,7 +16,8 @@ use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
 use rigel_model::record::PointRecord;
 use rigel_model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
-use rigel_stats::mean::{Limits, ratio};
+use rigel_stats::estimate::Estimate;
+use rigel_stats::mean::Limits;
 use serde::Serialize;
 
 /// Reads are from a cache if their median is below this fraction of the median over the whole
@@ -455,16 +455,9 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     let early = points
         .iter()
         .find(|point| point.coordinates.depth() == Some(depth))?;
-    let rate = |point: &PointSummary| {
-        point
-            .classes
-            .first()?
-            .confidence
-            .map(|confidence| confidence.iops)
-    };
+    let rate = |point: &PointSummary| Some(point.classes.first()?.rate());
     let (before, after) = (rate(early)?, rate(again)?);
-    let (factor, interval) = ratio(&after, &before)?;
-    (!interval.contains(1.0) && (factor - 1.0).abs() > DRIFT).then(|| {
+    after.differs_from(before, DRIFT).then(|| {
         Finding::warning(
             FindingName::Drift,
             format!(

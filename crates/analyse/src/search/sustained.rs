@@ -9,10 +9,11 @@ use super::at_load::AtLoad;
 use super::bracket::Bracket;
 use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
 use super::shape::CurveShape;
-use crate::figures::confidence::{BoundVerdict, Estimate};
+use crate::figures::confidence::BoundVerdict;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
 use rigel_model::{Bound, Coordinates, Finding, FindingName, Nanos, Step};
+use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
 use serde::Serialize;
 
@@ -81,10 +82,7 @@ impl Sustained {
                 low: limits.low.min(most.value),
                 high: limits.high.map(|high| high.min(most.greatest())),
             });
-            Estimate {
-                value: rate.value.min(most.value),
-                interval,
-            }
+            Estimate::new(rate.value.min(most.value), interval)
         };
         Self {
             closed,

@@ -352,10 +352,7 @@ mod tests {
         header.facts.usable = Bytes(gib * GIB);
         header.host.memory = Bytes(16 * GIB);
         found.low_load = found.low_load.map(|at| AtLoad {
-            p50_us: Estimate {
-                value: p50_us,
-                interval: None,
-            },
+            p50_us: Estimate::from(p50_us),
             ..at
         });
         cache_suspected(&header, &found).is_some()

@@ -13,7 +13,7 @@ use rigel_model::Resolution;
 const LIST_MAX: usize = 12;
 
 fn factor(value: f64, interval: Option<Limits>, unit: Unit) -> Amount {
-    Amount::new(Estimate { value, interval }, unit)
+    Amount::new(Estimate::new(value, interval), unit)
 }
 
 /// Slowdowns, changes of level, trends and single rounds that stand out, each with its date and

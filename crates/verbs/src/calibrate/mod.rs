@@ -12,7 +12,7 @@ mod reread;
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
 pub use request::{CalibrateRequest, OwnLogs};
-use rigel_analyse::compare::difference::Figure;
+use rigel_analyse::Estimate;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
@@ -128,9 +128,7 @@ impl VerbResult for Calibration {
     }
 
     /// As the report of a calibration has it.
-    fn max_iops(&self) -> Option<Figure> {
-        let visits = self.curve.knee.map_or(1, |knee| knee.plateau.visits);
-        let degrees = (visits as f64 - 1.0).max(1.0);
-        Some(Figure::of_estimate(self.maximum?.iops, degrees))
+    fn max_iops(&self) -> Option<Estimate> {
+        Some(self.maximum?.iops)
     }
 }

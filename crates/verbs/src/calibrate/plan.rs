@@ -336,6 +336,13 @@ impl CalibrateRequest {
         if bytes < 8 * large { 0 } else { bytes }
     }
 
+    /// How long small reads of a working set are measured: a cache answers far faster than storage.
+    fn within_lasts(&self) -> Nanos {
+        const MOST: Nanos = Nanos::from_secs(1);
+        const LEAST: Nanos = Nanos::from_millis(300);
+        Visits::whole_windows(Nanos(self.point_least.0 / 2)).clamp(LEAST, MOST)
+    }
+
     /// The point with these coordinates.
     pub fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
         let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
@@ -348,7 +355,7 @@ impl CalibrateRequest {
             Coordinates::Within { bytes } => {
                 let space = Ratio::of(bytes, usable);
                 return Point {
-                    until: Until::Elapsed(Nanos::from_secs(1)),
+                    until: Until::Elapsed(self.within_lasts()),
                     ..self.measured(
                         coordinates,
                         random(
@@ -719,12 +726,12 @@ impl<'a> DonePoints<'a> {
         until.is_none_or(|until| self.spent() <= share * until.as_secs_f64())
     }
 
-    /// Seconds until the run has taken as long as it may, without the closing measurement; `None` if it may
-    /// take any time.
-    fn time_left(&self) -> Option<f64> {
+    /// Seconds until the run has taken as long as it may, without the closing measurement, and without half
+    /// of a visit of `visit_s`: one that has begun is completed. `None` if it may take any time.
+    fn time_left(&self, visit_s: f64) -> Option<f64> {
         let until = self.request.visits_until?.as_secs_f64();
-        let closing = self.request.closing.as_secs_f64();
-        Some(RUN_MOST * until - closing - self.spent())
+        let closing = self.request.closing.plus(WARM_UP.least).as_secs_f64();
+        Some(RUN_MOST * until - closing - visit_s / 2.0 - self.spent())
     }
 
     /// A further visit to a point that is known less well than requested.
@@ -767,7 +774,8 @@ impl<'a> DonePoints<'a> {
             .sum();
         let left = RATE_VISITS * self.request.point_most.as_secs_f64() - spent;
         let visits: usize = rates().map(|(point, _)| point.visits_made()).sum();
-        let left = match self.time_left() {
+        let a_visit = self.request.point_most.plus(WARM_UP.most).as_secs_f64();
+        let left = match self.time_left(a_visit) {
             Some(of_run) if visits >= RATES_LEAST => left.min(of_run),
             _ => left,
         };
@@ -780,7 +788,6 @@ impl<'a> DonePoints<'a> {
         if is_precise && sustained.kept_rate.is_some() {
             return None;
         }
-        let a_visit = self.request.point_most.plus(WARM_UP.most).as_secs_f64();
         let is_last = is_precise || left <= a_visit;
         let beside = || {
             let is_first = rates().next().is_none();

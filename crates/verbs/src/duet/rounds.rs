@@ -5,9 +5,9 @@
 //! differ by far less than their throughputs do from round to round.
 
 use super::request::DuetRequest;
-use rigel_analyse::figures::confidence::ERROR_MIN;
 use rigel_analyse::point::summary::VisitFigures;
 use rigel_analyse::{BoundVerdict, Estimate, Level, Limits, Looks, PointSummary};
+use rigel_stats::estimate::ERROR_MIN;
 use rigel_stats::mean::{Interval, Mean};
 use serde::Serialize;
 
@@ -149,10 +149,7 @@ impl DuetRequest {
                 high: Some(high).filter(|high| *high < HIGH_MOST * middle.exp()),
             }
         });
-        Some(Estimate {
-            value: middle.exp(),
-            interval,
-        })
+        Some(Estimate::new(middle.exp(), interval))
     }
 
     /// What a multiple says.

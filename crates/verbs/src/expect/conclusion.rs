@@ -180,10 +180,10 @@ mod tests {
             outcome,
             condition: "p99<2ms@3000/s".parse().unwrap(),
             load: "3000/s".into(),
-            figure: Some(Estimate {
-                value: 1900.0,
-                interval: limits.map(|(low, high)| Limits { low, high }),
-            }),
+            figure: Some(Estimate::new(
+                1900.0,
+                limits.map(|(low, high)| Limits { low, high }),
+            )),
             unit: Unit::Microseconds,
             operations: 9000,
             measured_s: 3.0,

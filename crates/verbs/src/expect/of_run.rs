@@ -6,7 +6,6 @@
 
 use super::plan::STALLS_SEEN_LEAST;
 use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
-use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::search::sustained::open_to_stalls;
 use rigel_analyse::{
@@ -28,14 +27,18 @@ pub struct RunEvidence<'a> {
     /// Points that were imported.
     pub imported: Vec<PointSummary>,
     /// The maximum rate of small reads, where all loads together tell it.
-    pub max_iops: Option<Figure>,
+    pub max_iops: Option<Estimate>,
     /// What was found before the first point.
     pub before: &'a [Finding],
 }
 
 /// Whether a run keeps what is expected; `max_iops` is its maximum rate of small reads, where all loads
 /// together tell it.
-pub fn expected_of(run: &Run, max_iops: Option<Figure>, expected: &[Expectation]) -> ExpectResult {
+pub fn expected_of(
+    run: &Run,
+    max_iops: Option<Estimate>,
+    expected: &[Expectation],
+) -> ExpectResult {
     let evidence = RunEvidence {
         records: &run.joined(),
         imported: summaries(&run.imported),
@@ -313,15 +316,12 @@ mod tests {
     #[test]
     fn a_maximum_of_all_loads_decides_about_a_rate_without_a_load() {
         let evidence = RunEvidence {
-            max_iops: Some(Figure::of_estimate(
-                Estimate {
-                    value: 1000.0,
-                    interval: Some(rigel_analyse::Limits {
-                        low: 990.0,
-                        high: Some(1010.0),
-                    }),
-                },
-                30.0,
+            max_iops: Some(Estimate::new(
+                1000.0,
+                Some(rigel_analyse::Limits {
+                    low: 990.0,
+                    high: Some(1010.0),
+                }),
             )),
             ..RunEvidence::default()
         };

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::examples;
     use crate::fit::result::TriedMultiple;
-    use rigel_analyse::figures::confidence::Estimate;
+    use rigel_analyse::Estimate;
     use rigel_analyse::point::objective::ObjectiveVerdict;
     use rigel_model::examples::stream;
     use rigel_model::{DemandKind, Objective};
@@ -223,10 +223,7 @@ mod tests {
     fn one_read_alone_that_is_too_slow_is_named_and_a_queue_is_not() {
         let request = examples::fit(vec![stream(DemandKind::RandomReads, 80.0, Some(8192.0))]);
         let objective: Objective = "p99<2ms".parse().unwrap();
-        let known = |value: f64| Estimate {
-            value,
-            interval: None,
-        };
+        let known = |value: f64| Estimate::from(value);
         let said = |done_per_s: f64| {
             let tried = TriedStream {
                 kind: DemandKind::RandomReads,

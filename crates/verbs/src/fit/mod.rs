@@ -13,7 +13,6 @@ pub use document::{FitOfTarget, fits};
 pub use objectives::objectives;
 pub use request::{FitRequest, FitSessions, OfferedStream, RankDemand};
 pub use result::{FitResult, HostStream, TriedMultiple, TriedStream};
-use rigel_analyse::compare::difference::Figure;
 use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
@@ -130,7 +129,7 @@ impl VerbResult for FitResult {
             name: "multiple of the demand".into(),
             unit: Unit::Number,
             headline: true,
-            figure: Figure::of_estimate(self.carries?, degrees),
+            figure: self.carries?.with_degrees(degrees),
         })
     }
 }

@@ -8,7 +8,8 @@
 //! certainly held and the lowest that certainly did not.
 
 use super::request::{FitRequest, OfferedStream};
-use rigel_analyse::figures::confidence::{BoundVerdict, Estimate, WINDOWS_FOR_MEAN};
+use rigel_analyse::Estimate;
+use rigel_analyse::figures::confidence::{BoundVerdict, WINDOWS_FOR_MEAN};
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::figures::quantity::count;
 use rigel_analyse::figures::quantity::{listed, multiple};
@@ -412,10 +413,10 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
     let Bracket { held, not_held, .. } = bracket;
     let between = || {
         let (low, high) = held.zip(not_held)?;
-        Some(Estimate {
-            value: (low * high).sqrt(),
-            interval: Some(rigel_analyse::Interval { low, high }.into()),
-        })
+        Some(Estimate::new(
+            (low * high).sqrt(),
+            Some(rigel_analyse::Interval { low, high }.into()),
+        ))
     };
     let carries = root.filter(|_| not_held.is_some()).or_else(between);
     let ends = carries.and_then(|carries| carries.interval?.both());

@@ -110,7 +110,7 @@ fn left_out(cached: &[Layer]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_analyse::figures::confidence::Estimate;
+    use rigel_analyse::Estimate;
 
     #[test]
     fn rows_that_the_page_cache_served_are_not_compared_with_raw_reads() {

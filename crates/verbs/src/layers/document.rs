@@ -409,13 +409,13 @@ mod tests {
         };
         LayerFigures {
             layer,
-            blocks_per_s: Estimate {
-                value: rate,
-                interval: Some(Limits {
+            blocks_per_s: Estimate::new(
+                rate,
+                Some(Limits {
                     low: rate * 0.99,
                     high: Some(rate * 1.01),
                 }),
-            },
+            ),
             rounds: vec![rate],
             blocks_per_operation: if layer.is_database() && layer != Layer::Single {
                 64.0

@@ -5,7 +5,7 @@
 //! processes. It does not include kernel threads or interrupts that hit other processes. One
 //! microsecond of CPU per block is one CPU second per million blocks.
 
-use rigel_analyse::figures::confidence::Estimate;
+use rigel_analyse::Estimate;
 use rigel_analyse::figures::latency::LatencySummary;
 use rigel_analyse::figures::quantity::percent;
 use rigel_analyse::point::summary::{PointSummary, summarise};
@@ -308,10 +308,7 @@ fn figures(layer: Layer, rounds: &[&LayerRound]) -> Option<LayerFigures> {
     };
     Some(LayerFigures {
         layer,
-        blocks_per_s: Estimate {
-            value: rate,
-            interval: interval(rate, rounds, &rates),
-        },
+        blocks_per_s: Estimate::new(rate, interval(rate, rounds, &rates)),
         rounds: rates,
         blocks_per_operation: each,
         share_of_first: None,
