@@ -9,8 +9,9 @@ use rigel_model::{Bound, Distribution, SimSpec};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Operations of one simulation: the share beyond a p99 is known to a percent, the rate far better.
-const OPERATIONS: u32 = 10_000_000;
+/// Operations of one simulation that are late where the bound is met: their share is known to a percent or
+/// two though they come in bunches, and the rate far better.
+const LATE: f64 = 100_000.0;
 
 /// Halvings of the interval that holds the rate.
 const STEPS: u32 = 14;
@@ -45,7 +46,7 @@ pub(crate) fn greatest_rate(spec: &SimSpec, bound: Bound) -> f64 {
     let (mut low, mut high) = (0.0, limit.unwrap_or(f64::INFINITY).min(capacity(spec)));
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
-        if late(spec, middle, seconds) < 1.0 - bound.quantile {
+        if late(spec, middle, bound) < 1.0 - bound.quantile {
             low = middle;
         } else {
             high = middle;
@@ -68,13 +69,20 @@ pub(crate) fn capacity(spec: &SimSpec) -> f64 {
         .map_or(served, |limit| served.min(limit.rate as f64))
 }
 
-/// The share of operations that take longer than `bound` seconds.
-fn late(spec: &SimSpec, rate: f64, bound: f64) -> f64 {
+/// The share of operations that take longer than the bound.
+fn late(spec: &SimSpec, rate: f64, bound: Bound) -> f64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a hundred million for a p99.9"
+    )]
+    let operations = (LATE / (1.0 - bound.quantile)) as u32;
+    let bound = bound.latency.as_secs_f64();
     let mut rng = Rng::new(1, 1);
     let order = |seconds: f64| Reverse(seconds.to_bits());
     let mut free: BinaryHeap<Reverse<u64>> = (0..spec.servers).map(|_| order(0.0)).collect();
     let (mut due, mut token, mut late) = (0.0, 0.0, 0_u32);
-    for _ in 0..OPERATIONS {
+    for _ in 0..operations {
         due += rng.exponential() / rate;
         let mut start: f64 = due;
         if let Some(limit) = spec.limit {
@@ -95,7 +103,7 @@ fn late(spec: &SimSpec, rate: f64, bound: f64) -> f64 {
         free.push(order(end));
         late += u32::from(end - due > bound);
     }
-    f64::from(late) / f64::from(OPERATIONS)
+    f64::from(late) / f64::from(operations)
 }
 
 /// How long work lasts with the stalls that it meets: each period ends with one.

@@ -51,7 +51,7 @@ pub use demand::{
     database, demand_findings, demands, has_possible_reads, hidden_log_writes, hidden_times,
     hidden_waits, imported_demands, load_points,
 };
-pub use figures::confidence::{BoundCheck, BoundVerdict, Confidence, is_enough};
+pub use figures::confidence::{BoundCheck, Confidence, is_enough};
 pub use figures::latency::{LatencyFigure, LatencySummary, ShownIn, Statistic};
 pub use figures::modes;
 pub use figures::quantile::{Quantile, precise};
@@ -83,6 +83,7 @@ pub use rigel_stats::estimate::Estimate;
 pub use rigel_stats::knee::{Cap, CurvePoint, Knee, KneeRange, Plateau, cap, knee};
 pub use rigel_stats::mean::{BATCHES_MIN, CONFIDENCE, Interval, Level, Limits, Looks, Mean};
 pub use rigel_stats::robust::median;
+pub use rigel_stats::verdict::{BoundVerdict, Wanted};
 pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, ClosingFigures, LogWrites, calibration};

@@ -68,7 +68,7 @@ struct Ceiling {
 const SLOPE_SPREAD: f64 = 0.7;
 
 /// Minimum half-width of an interval, relative: the logit is not exactly a line.
-const SHAPE: f64 = 0.01;
+const SHAPE: f64 = 0.0125;
 
 /// The floor is no higher than this part of the limit.
 const FLOOR: f64 = 0.8;

@@ -54,7 +54,7 @@ impl Arms {
 
     /// The interval of `value`: from 0 if it has no lower arm. `None` if it has none at all.
     pub fn around(self, value: f64) -> Option<Limits> {
-        let factor = |arm: Spread| (t_quantile(arm.degrees) * arm.error).exp();
+        let factor = |arm: Spread| arm.half_width().exp();
         (self.down.is_some() || self.up.is_some()).then(|| Limits {
             low: self.down.map_or(0.0, |down| value / factor(down)),
             high: self.up.map(|up| value * factor(up)),
@@ -94,6 +94,17 @@ impl Estimate {
     pub fn with_spread(value: f64, spread: Spread) -> Self {
         let interval = Arms::both(spread).around(value);
         Self::new(value, interval).with_degrees(spread.degrees)
+    }
+
+    /// The geometric mean of values above zero that were measured independently, by Student's t on their
+    /// logarithms. `None` of fewer than two.
+    pub fn of_values(values: &[f64]) -> Option<Self> {
+        let (count, degrees) = (values.len() as f64, values.len() as f64 - 1.0);
+        let logs = || values.iter().map(|value| value.ln());
+        let middle = logs().sum::<f64>() / count;
+        let squares: f64 = logs().map(|log| (log - middle).powi(2)).sum();
+        let error = (squares / degrees / count).sqrt();
+        (degrees > 0.0).then(|| Self::with_spread(middle.exp(), Spread { error, degrees }))
     }
 
     /// The figure whose interval has an error of these degrees of freedom.
@@ -312,6 +323,20 @@ mod tests {
         };
         let widened = open.with_error(wider).interval.unwrap();
         assert!(widened.low < 9.0 && widened.high.is_none());
+    }
+
+    #[test]
+    fn a_few_values_have_students_interval_on_their_logarithms() {
+        // Logarithms -0.1, 0 and 0.1: their deviation is 0.1, Student's t of two degrees 4.303.
+        let found = Estimate::of_values(&[(-0.1_f64).exp(), 1.0, 0.1_f64.exp()]).unwrap();
+        let half = 4.303 * 0.1 / 3.0_f64.sqrt();
+        assert!((found.value - 1.0).abs() < 1e-12);
+        assert!(
+            (found.greatest().ln() / half - 1.0).abs() < 0.002,
+            "{found:?}"
+        );
+        assert_eq!(Estimate::of_values(&[1.0]), None);
+        assert_eq!(Estimate::of_values(&[]), None);
     }
 
     #[test]

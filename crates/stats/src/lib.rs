@@ -9,3 +9,4 @@ pub mod estimate;
 pub mod knee;
 pub mod mean;
 pub mod robust;
+pub mod verdict;

@@ -405,6 +405,32 @@ pub struct Spread {
     pub degrees: f64,
 }
 
+impl Spread {
+    /// Half the width of the 95 % interval, by Student's t.
+    pub fn half_width(self) -> f64 {
+        t_quantile(self.degrees) * self.error
+    }
+}
+
+/// A change or a slope, which may be none: its size and the error of that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effect {
+    /// Its size.
+    pub size: f64,
+    /// The standard error of it.
+    pub spread: Spread,
+}
+
+impl Effect {
+    /// How far it is from none, in standard deviations of a normal distribution.
+    pub fn deviations(self) -> f64 {
+        if self.size == 0.0 {
+            return 0.0;
+        }
+        deviations(self.size.abs() / self.spread.error, self.spread.degrees)
+    }
+}
+
 /// The standard error of the mean of `residuals`, which sum to zero, by batch means; `None` if
 /// there are too few.
 ///

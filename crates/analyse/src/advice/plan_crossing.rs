@@ -8,7 +8,6 @@
 
 use crate::Estimate;
 use rigel_model::{PlanCosts, PlanTime, TablePlan};
-use rigel_stats::mean::{Limits, t_quantile};
 use serde::Serialize;
 
 /// Maximum share of the blocks that may come from elsewhere than storage.
@@ -145,21 +144,8 @@ fn cached_share(times: &[PlanTime], plan: TablePlan, block: u32) -> Option<f64> 
 
 /// Geometric mean with its interval.
 fn mean(values: &[f64]) -> Option<Estimate> {
-    let count = values.len() as f64;
-    if values.len() < ROUNDS_MIN {
-        return None;
-    }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let middle = logs.iter().sum::<f64>() / count;
-    let squares: f64 = logs.iter().map(|log| (log - middle).powi(2)).sum();
-    let half = t_quantile(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
-    Some(Estimate::new(
-        middle.exp(),
-        Some(Limits {
-            low: (middle - half).exp(),
-            high: Some((middle + half).exp()),
-        }),
-    ))
+    let is_enough = values.len() >= ROUNDS_MIN;
+    is_enough.then(|| Estimate::of_values(values)).flatten()
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The parts of a conclusion: the answer, what objects to it, and what decides it.
 
 use super::trust::{RunTrust, TrustLevel};
-use crate::figures::confidence::BoundVerdict;
 use crate::figures::quantity;
 use crate::point::summary::PointSummary;
 use crate::search::run_checks::is_throttled;
 use crate::search::shape::CurveShape;
 use rigel_model::{Finding, FindingName};
+use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@ use super::tail::Tail;
 use rigel_model::record::{End, Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Nanos, Until};
 use rigel_stats::mean::{Interval, Level, Limits, Mean, spread_in};
+use rigel_stats::verdict::BoundVerdict;
 use serde::{Deserialize, Serialize};
 
 /// The 95 % intervals of one class. Times in microseconds.
@@ -120,49 +121,6 @@ pub(crate) fn whole_windows(stream: &StreamRecord, record: &PointRecord) -> Vec<
         together
     };
     (0..record.whole_windows()).map(together).collect()
-}
-
-/// Whether a bound or an expectation is kept, as far as the measured time shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BoundVerdict {
-    /// With the confidence of its interval, 95 % unless another is said, the storage keeps it.
-    Kept,
-    /// With that confidence, it does not.
-    Broken,
-    /// The measured time shows neither.
-    Undecided,
-    /// Nothing of the kind was measured, or not the storage was the limit.
-    #[serde(rename = "not measured")]
-    NotMeasured,
-}
-
-impl BoundVerdict {
-    /// Of several verdicts all of which are required: broken if one is, else the one that is known
-    /// least.
-    pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
-        Self::first_of([Self::Broken, Self::NotMeasured, Self::Undecided], verdicts)
-            .unwrap_or(Self::Kept)
-    }
-
-    /// The same; `None` if there are no verdicts.
-    pub fn all_of_some(verdicts: impl Iterator<Item = Self>) -> Option<Self> {
-        let mut verdicts = verdicts.peekable();
-        verdicts.peek()?;
-        Some(Self::all_of(verdicts))
-    }
-
-    /// Of several verdicts one of which is enough: kept if one is, else undecided if one is.
-    pub fn any_of(verdicts: impl Iterator<Item = Self>) -> Self {
-        Self::first_of([Self::Kept, Self::Undecided, Self::NotMeasured], verdicts)
-            .unwrap_or(Self::Broken)
-    }
-
-    /// The first of `ranked` that is among the verdicts.
-    fn first_of(ranked: [Self; 3], verdicts: impl Iterator<Item = Self>) -> Option<Self> {
-        let place = |verdict: Self| ranked.iter().position(|one| *one == verdict);
-        verdicts.filter_map(place).min().map(|at| ranked[at])
-    }
 }
 
 /// How the response times of one class compare with a bound.
@@ -312,7 +270,11 @@ fn is_far_below(
 }
 
 /// Whether a bound is kept, by the interval of its quantile. `missed` operations are not within it.
+///
+/// It is kept only if the interval ends far below it: where operations of one length are slow, many quantiles
+/// are that length, and a bunch of them that is rarer than the measured time is long is beyond it.
 fn by_quantile(windows: &[Window], missed: u64, (bound, level): (Bound, Level)) -> BoundVerdict {
+    const FAR: f64 = 2.0;
     let histograms: Vec<&Histogram> = windows
         .iter()
         .map(|window| &window.response.histogram)
@@ -325,7 +287,7 @@ fn by_quantile(windows: &[Window], missed: u64, (bound, level): (Bound, Level)) 
         Some(Limits { low, .. }) if low > limit => BoundVerdict::Broken,
         Some(Limits {
             high: Some(high), ..
-        }) if high <= limit => BoundVerdict::Kept,
+        }) if FAR * high <= limit => BoundVerdict::Kept,
         _ => BoundVerdict::Undecided,
     }
 }

@@ -44,13 +44,32 @@ pub(super) fn rate_met(
     } else {
         by_chance(stream, due)
     };
-    if waited > waiting_max || grows == Growth::Certain {
+    let is_backlog = waited > waiting_max && !has_drained(stream, record, [due, waited]);
+    if is_backlog || grows == Growth::Certain {
         RateMet::No
     } else if is_short || grows == Growth::Possible || trend.is_some_and(rises) {
         RateMet::Undecided
     } else {
         RateMet::Yes
     }
+}
+
+/// True if as long a backlog as that at the end stood before the last quarter of the measurement, and
+/// drained: slow operations in a bunch make one anywhere, and at the end it is no sign of an overload.
+fn has_drained(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64; 2]) -> bool {
+    if waited > stream.drained {
+        // Where some were never started, nobody knows how long they would have waited.
+        return false;
+    }
+    let windows = record.whole_windows() * 3 / 4;
+    // The last one of the backlog waits for as long as so many take to become due.
+    let wait_ns = record.measured.0 as f64 * waited as f64 / due.max(1) as f64;
+    let longest = |at: usize| {
+        let kinds = stream.windows_at(at).map(|window| window.response.max);
+        kinds.max().unwrap_or(0) as f64
+    };
+    let stood = (0..windows).find(|at| longest(*at) >= wait_ns);
+    stood.is_some_and(|from| (from..windows).any(|at| longest(at) < wait_ns / 2.0))
 }
 
 /// True if response times certainly rose through the measurement.

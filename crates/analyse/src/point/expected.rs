@@ -8,13 +8,14 @@
 //! is one value.
 
 use super::backlog::RateMet;
-use crate::figures::confidence::{BoundCheck, BoundVerdict, whole_windows};
+use crate::figures::confidence::{BoundCheck, whole_windows};
 use crate::figures::latency::LatencySummary;
 use crate::figures::quantile::Quantile;
 use rigel_model::record::{Histogram, PointRecord, StreamRecord, Window};
 use rigel_model::{Bound, Coordinates, Expectation, ExpectedOf, Kind, Measure, Nanos};
 use rigel_stats::estimate::{ERROR_MIN, Estimate};
 use rigel_stats::mean::{BATCHES_MIN, Level, Limits, Mean};
+use rigel_stats::verdict::{BoundVerdict, Wanted};
 
 /// Minimum number of visits to a load for a verdict: with fewer nobody knows how they differ.
 pub const VISITS_LEAST: usize = BATCHES_MIN;
@@ -339,24 +340,21 @@ fn times_needed(decides: impl Fn(f64) -> bool) -> Option<f64> {
 /// The limit of an expectation, with its margin, in the unit of its figure: microseconds, or per second.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpectedLimit {
-    limit: f64,
+    wanted: Wanted,
     margin: f64,
-    /// True if the figure is to be at least as much; else at most.
-    is_least: bool,
 }
 
 impl From<&Expectation> for ExpectedLimit {
     fn from(expectation: &Expectation) -> Self {
-        let (limit, is_least) = match expectation.limit.0 {
-            Measure::Rate(limit) => (limit, true),
+        let wanted = match expectation.limit.0 {
+            Measure::Rate(limit) => Wanted::AtLeast(limit),
             Measure::Mean(limit) | Measure::Quantile(_, limit) | Measure::Max(limit) => {
-                (limit.as_micros_f64(), false)
+                Wanted::AtMost(limit.as_micros_f64())
             }
         };
         Self {
-            limit,
+            wanted,
             margin: expectation.margin.get(),
-            is_least,
         }
     }
 }
@@ -364,26 +362,16 @@ impl From<&Expectation> for ExpectedLimit {
 impl ExpectedLimit {
     /// Whether a figure keeps it, by its interval: undecided if it has none.
     pub fn verdict(&self, figure: Estimate) -> BoundVerdict {
-        let Some(Limits { low, high }) = figure.interval else {
-            return BoundVerdict::Undecided;
-        };
-        let is_below = |limit: f64| high.is_some_and(|high| high < limit);
-        let forgiven = self.forgiven();
-        if self.is_least {
-            verdict(low >= forgiven, is_below(self.limit))
-        } else {
-            verdict(is_below(forgiven), low > self.limit)
-        }
+        let forgiven = self.wanted.forgiving(self.margin);
+        verdict(
+            figure.against(forgiven) == BoundVerdict::Kept,
+            figure.against(self.wanted) == BoundVerdict::Broken,
+        )
     }
 
     /// The limit and as much more as its margin forgives.
     pub fn forgiven(&self) -> f64 {
-        let margin = if self.is_least {
-            -self.margin
-        } else {
-            self.margin
-        };
-        self.limit * (1.0 + margin)
+        self.wanted.forgiving(self.margin).limit()
     }
 
     /// How many times as much must be measured to decide, if the figure stays as it is and its interval

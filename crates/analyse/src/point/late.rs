@@ -20,8 +20,11 @@ const BLOCKS_LEAST: usize = 2;
 pub struct LateOperations {
     /// The bound.
     pub bound: Bound,
-    /// The blocks, in order of time; their load is the rate as planned.
+    /// The blocks, in order of time; their load is the rate as planned. Without the operations that a stall
+    /// delayed: how often stalls come is known better from all measurements of a run together.
     pub blocks: Vec<LateBlock>,
+    /// The operations of each block that a stall delayed.
+    delayed: Vec<LateBlock>,
 }
 
 impl LateOperations {
@@ -36,9 +39,18 @@ impl LateOperations {
         }
     }
 
+    /// The blocks with all operations, where what looked like stalls were queues.
+    pub fn with_delayed(&self) -> impl Iterator<Item = LateBlock> {
+        let pairs = self.blocks.iter().zip(&self.delayed);
+        pairs.map(|(block, delayed)| LateBlock {
+            count: block.count + delayed.count,
+            late: block.late + delayed.late,
+            ..*block
+        })
+    }
+
     /// The blocks of consecutive windows of `width_s` seconds; `None` of a closed loop. Failed
-    /// operations are late. Operations that a stall delayed are left out: how often stalls come is
-    /// known better from all measurements of a run together.
+    /// operations are late.
     pub(super) fn of(
         stream: &StreamRecord,
         windows: &[Window],
@@ -54,14 +66,14 @@ impl LateOperations {
         for stall in stalls {
             stalled[stall.windows.clone()].fill(true);
         }
-        let pairs = windows.iter().zip(stalled);
-        let windows: Vec<&Window> = pairs.filter(|(_, out)| !out).map(|(one, _)| one).collect();
+        let windows: Vec<(&Window, bool)> = windows.iter().zip(stalled).collect();
         let each = whole(BLOCK_S / width_s).max(1);
-        let count = (windows.len() / each).max(BLOCKS_LEAST);
-        let part =
-            |at: usize| &windows[at * windows.len() / count..(at + 1) * windows.len() / count];
-        let block = |windows: &[&Window]| {
-            let sum = |of: &dyn Fn(&Window) -> u64| windows.iter().map(|one| of(one)).sum::<u64>();
+        let calm = windows.iter().filter(|(_, out)| !out).count();
+        let count = (calm / each).max(BLOCKS_LEAST);
+        let block = |at: usize, stalled: bool| {
+            let part = &windows[at * windows.len() / count..(at + 1) * windows.len() / count];
+            let of = || part.iter().filter(|(_, out)| *out == stalled);
+            let sum = |count: &dyn Fn(&Window) -> u64| of().map(|(one, _)| count(one)).sum::<u64>();
             let all = sum(&|window| window.response.histogram.count() + window.failures());
             let in_time = sum(&|window| within(&window.response.histogram, bound));
             LateBlock {
@@ -70,9 +82,11 @@ impl LateOperations {
                 late: (all - in_time) as f64,
             }
         };
+        let blocks = |stalled| (0..count).map(|at| block(at, stalled)).collect();
         Some(Self {
             bound,
-            blocks: (0..count).map(|at| block(part(at))).collect(),
+            blocks: blocks(false),
+            delayed: blocks(true),
         })
     }
 }

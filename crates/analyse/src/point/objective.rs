@@ -1,8 +1,10 @@
 //! Whether a class of operations keeps the objective that its point was asked to keep.
 
-use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence};
+use crate::figures::confidence::{BoundCheck, Confidence};
 use rigel_model::record::{PointRecord, StreamRecord};
 use rigel_model::{Measure, Nanos, Objective};
+use rigel_stats::estimate::Estimate;
+use rigel_stats::verdict::{BoundVerdict, Wanted};
 use serde::Serialize;
 
 /// What a class must keep, and whether it does.
@@ -35,13 +37,10 @@ impl ObjectiveVerdict {
             }),
             Measure::Mean(limit) => {
                 let mean = confidence.and_then(|known| known.mean_us);
-                let interval = mean.map(|mean| mean.interval());
-                let us = limit.as_micros_f64();
-                let verdict = match interval {
-                    Some(interval) if interval.high <= us => BoundVerdict::Kept,
-                    Some(interval) if interval.low > us => BoundVerdict::Broken,
-                    _ => BoundVerdict::Undecided,
-                };
+                let most = Wanted::AtMost(limit.as_micros_f64());
+                let verdict = mean.map_or(BoundVerdict::Undecided, |mean| {
+                    Estimate::from(mean).against(most)
+                });
                 (verdict, is_below(0, limit))
             }
             Measure::Max(limit) => {

@@ -1,6 +1,6 @@
 //! Whether throughput or response time stayed level during a measurement.
 
-use rigel_stats::mean::{deviations, spread, t_quantile};
+use rigel_stats::mean::{Effect, Spread, spread};
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of windows for a judgement, and on either side of a step.
@@ -42,29 +42,6 @@ impl Steady {
     }
 }
 
-/// A change over a series with its standard error, both as a fraction of the mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct SeriesChange {
-    /// The change.
-    pub(crate) size: f64,
-    error: f64,
-    degrees: f64,
-}
-
-impl SeriesChange {
-    /// How far it is from none, in standard deviations of a normal distribution.
-    pub(crate) fn deviations(&self) -> f64 {
-        if self.size == 0.0 {
-            return 0.0;
-        }
-        deviations(self.size.abs() / self.error, self.degrees)
-    }
-
-    fn half_width(&self) -> f64 {
-        t_quantile(self.degrees) * self.error
-    }
-}
-
 /// Judges a series of consecutive windows: the sum of `numerators` by that of `denominators`, such
 /// as response times by operations. `None` if there are too few, or their sums are zero.
 ///
@@ -76,10 +53,10 @@ pub(super) fn steady(numerators: &[f64], denominators: &[f64]) -> Option<Steady>
     let line = line(&residuals)?;
     let step = best_step(&residuals);
     let changed =
-        |change: &SeriesChange, least| change.size.abs() >= MATTERS && change.deviations() >= least;
+        |change: Effect, least| change.size.abs() >= MATTERS && change.deviations() >= least;
     let has_changed =
-        changed(&line, LINE_DEVIATIONS) || step.is_some_and(|step| changed(&step, STEP_DEVIATIONS));
-    let is_level = line.size.abs() + line.half_width() <= LEVEL;
+        changed(line, LINE_DEVIATIONS) || step.is_some_and(|step| changed(step, STEP_DEVIATIONS));
+    let is_level = line.size.abs() + line.spread.half_width() <= LEVEL;
     Some(Steady {
         steady: if has_changed {
             Some(false)
@@ -106,7 +83,7 @@ fn relative(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
 
 /// The change of the straight line fitted to a series around zero, from its first window to its
 /// last.
-fn line(residuals: &[f64]) -> Option<SeriesChange> {
+fn line(residuals: &[f64]) -> Option<Effect> {
     let last = residuals.len() as f64 - 1.0;
     let places = || (0..residuals.len()).map(|at| at as f64 - last / 2.0);
     let squares: f64 = places().map(|x| x * x).sum();
@@ -117,15 +94,17 @@ fn line(residuals: &[f64]) -> Option<SeriesChange> {
         .map(|(x, y)| x * (y - slope * x))
         .collect();
     let of_terms = spread(&terms)?;
-    Some(SeriesChange {
+    Some(Effect {
         size: slope * last,
-        error: of_terms.error * residuals.len() as f64 / squares * last,
-        degrees: of_terms.degrees,
+        spread: Spread {
+            error: of_terms.error * residuals.len() as f64 / squares * last,
+            ..of_terms
+        },
     })
 }
 
 /// The step that leaves the least unexplained.
-fn best_step(residuals: &[f64]) -> Option<SeriesChange> {
+fn best_step(residuals: &[f64]) -> Option<Effect> {
     let all = residuals.len() as f64;
     let (mut before, mut best) = (0.0, (0.0, WINDOWS_MIN));
     for (at, residual) in (1..).zip(residuals) {
@@ -144,7 +123,7 @@ fn best_step(residuals: &[f64]) -> Option<SeriesChange> {
 }
 
 /// The change from the mean of `early` windows to that of `late` ones, in their unit.
-pub(crate) fn step(early: &[f64], late: &[f64]) -> Option<SeriesChange> {
+pub(crate) fn step(early: &[f64], late: &[f64]) -> Option<Effect> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     if early.is_empty() || late.is_empty() {
         return None;
@@ -157,10 +136,12 @@ pub(crate) fn step(early: &[f64], late: &[f64]) -> Option<SeriesChange> {
         .collect();
     let of_rest = spread(&rest)?;
     let shares = 1.0 / early.len() as f64 + 1.0 / late.len() as f64;
-    Some(SeriesChange {
+    Some(Effect {
         size: after - before,
-        error: of_rest.error * (rest.len() as f64 * shares).sqrt(),
-        degrees: of_rest.degrees,
+        spread: Spread {
+            error: of_rest.error * (rest.len() as f64 * shares).sqrt(),
+            ..of_rest
+        },
     })
 }
 

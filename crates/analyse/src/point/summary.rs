@@ -14,7 +14,7 @@ use super::sql::SqlSummary;
 use super::stalls::response_jumps;
 use super::steady::{Steady, steady};
 use super::syncs::{SyncSummary, syncs};
-use crate::figures::confidence::{BoundCheck, BoundVerdict, Confidence, level_of, whole_windows};
+use crate::figures::confidence::{BoundCheck, Confidence, level_of, whole_windows};
 use crate::figures::latency::{LatencyFigure, LatencySummary};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
 use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Verified, Window};
@@ -24,6 +24,7 @@ use rigel_model::{
 };
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, gamma_limits};
+use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

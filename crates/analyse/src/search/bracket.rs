@@ -4,8 +4,8 @@
 //! Input: the verdict of each load. What is held at a load is taken to be held at every lower one, so
 //! a load above one that was not held is never the answer.
 
-use crate::figures::confidence::BoundVerdict;
 use rigel_model::{Finding, FindingName};
+use rigel_stats::verdict::BoundVerdict;
 
 /// The loads between which the answer lies.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,7 +12,6 @@ use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
-use crate::figures::confidence::BoundVerdict;
 use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
@@ -24,6 +23,7 @@ use rigel_model::{
 use rigel_stats::estimate::Estimate;
 use rigel_stats::knee::Plateau;
 use rigel_stats::mean::Limits;
+use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 
 /// Durable appends of one size.

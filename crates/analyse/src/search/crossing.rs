@@ -4,7 +4,6 @@
 //! the bound allows, with its interval.
 
 use super::bracket::Bracket;
-use crate::figures::confidence::BoundVerdict;
 use crate::point::events::EventsSeen;
 use crate::point::late::LateOperations;
 use crate::point::summary::ClassSummary;
@@ -12,6 +11,7 @@ use rigel_model::{Bound, Nanos};
 use rigel_stats::curve::{Curve, LateBlock, last_inside};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Interval, Limits, gamma_limits};
+use rigel_stats::verdict::BoundVerdict;
 
 /// Times of operations that wait for no other.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +73,8 @@ pub struct Crossing {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StallShare {
     seen: EventsSeen,
+    /// Those of closed loops, which tell a stall from operations that wait for slow ones.
+    closed: EventsSeen,
     /// The load that the storage serves at most.
     capacity: f64,
 }
@@ -96,6 +98,25 @@ impl StallShare {
         if !class.is_not_met() {
             self.seen.include(&class.stalls, seconds);
         }
+        if class.offered.is_none() {
+            self.closed.include(&class.stalls, seconds);
+        }
+    }
+
+    /// The same without any, if only offered rates met what looks like stalls, and closed loops would have
+    /// met some, but for one time in a hundred: then operations waited for slow ones.
+    #[must_use]
+    pub fn confirmed(self) -> Self {
+        const BY_CHANCE: f64 = 0.01;
+        let offered_s = self.seen.seconds - self.closed.seconds;
+        let expected = self.seen.times() / offered_s.max(f64::MIN_POSITIVE) * self.closed.seconds;
+        if self.closed.events.is_none() && (-expected).exp() < BY_CHANCE {
+            return Self {
+                seen: EventsSeen::default(),
+                ..self
+            };
+        }
+        self
     }
 
     /// The share of operations that stalls delay beyond `latency` at this load, if they come `times`
@@ -152,7 +173,12 @@ impl Crossing {
             } else if let Some(late) = &class.late {
                 let rate = late.blocks.first().map_or(0.0, |block| block.load);
                 bound = Some((late.bound, rate / load));
-                blocks.extend(late.blocks.iter().map(|block| LateBlock { load, ..*block }));
+                let of_load = |block: LateBlock| LateBlock { load, ..block };
+                if stalls.is_none() {
+                    blocks.extend(late.with_delayed().map(of_load));
+                } else {
+                    blocks.extend(late.blocks.iter().copied().map(of_load));
+                }
             }
         }
         let (bound, rate_per_load) = bound?;

@@ -8,7 +8,8 @@
 
 use crate::point::summary::PointSummary;
 use rigel_model::Coordinates;
-use rigel_stats::mean::{Interval, t_quantile};
+use rigel_stats::estimate::Estimate;
+use rigel_stats::mean::{Interval, Limits};
 use serde::Serialize;
 
 /// A cache was seen if other parts took longer by more than this factor: the order in which a disk
@@ -52,7 +53,7 @@ impl RereadTest {
                         .classes
                         .first()
                         .filter(|class| class.failed.is_empty())?;
-                    Some((bytes, class.latency?.mean_us.ln()))
+                    Some((bytes, class.latency?.mean_us))
                 }
                 _ => None,
             })
@@ -68,27 +69,21 @@ impl RereadTest {
         let pairs: Vec<_> = numbers
             .filter_map(|pair| Some((mean_of(pair, true)?, mean_of(pair, false)?)))
             .collect();
-        let count = pairs.len() as f64;
         if pairs.len() < PAIRS_MIN {
             return None;
         }
-        let logs: Vec<f64> = pairs.iter().map(|((_, a), (_, b))| b - a).collect();
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
-        let of_logs = mean(&logs);
-        let squares: f64 = logs.iter().map(|log| (log - of_logs).powi(2)).sum();
-        let half = t_quantile(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
-        let just_read: Vec<f64> = pairs.iter().map(|((_, log), _)| *log).collect();
-        let others: Vec<f64> = pairs.iter().map(|(_, (_, log))| *log).collect();
-        let ratio_interval = Interval {
-            low: (of_logs - half).exp(),
-            high: (of_logs + half).exp(),
-        };
+        let values = pairs.iter().map(|((_, one), (_, other))| (*one, *other));
+        let (just_read, others): (Vec<f64>, Vec<f64>) = values.unzip();
+        let both = just_read.iter().zip(&others);
+        let ratios: Vec<f64> = both.map(|(one, other)| other / one).collect();
+        let ratio = Estimate::of_values(&ratios)?;
+        let ratio_interval = ratio.interval.and_then(Limits::both)?;
         Some(Self {
             part_bytes: pairs[0].0.0,
             pairs: pairs.len(),
-            just_read_us: mean(&just_read).exp(),
-            other_us: mean(&others).exp(),
-            ratio: of_logs.exp(),
+            just_read_us: Estimate::of_values(&just_read)?.value,
+            other_us: Estimate::of_values(&others)?.value,
+            ratio: ratio.value,
             ratio_interval,
             is_cached: if ratio_interval.low > SLOWER {
                 Some(true)

@@ -9,12 +9,12 @@ use super::at_load::AtLoad;
 use super::bracket::Bracket;
 use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
 use super::shape::CurveShape;
-use crate::figures::confidence::BoundVerdict;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
 use rigel_model::{Bound, Coordinates, Finding, FindingName, Nanos, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
+use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 
 /// The rate at which a bound is met exactly; beside it the highest offered rate that certainly kept
@@ -172,6 +172,7 @@ pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
             .filter(|(_, class)| class.within.is_some())
     };
     let rate = crossing.and_then(|crossing| crossing.within(&bracket));
+    let rate = rate.filter(is_estimate);
     // Below a root that is known, the bound is kept.
     let offered_verdict = rate.map_or(bracket.verdict(), |_| BoundVerdict::Kept);
     Sustained {
@@ -190,6 +191,12 @@ pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),
     }
+}
+
+/// True if the rate is known to within this factor: beyond it, a value would say what nobody knows.
+fn is_estimate(rate: &Estimate) -> bool {
+    const FACTOR: f64 = 4.0;
+    rate.greatest() <= FACTOR * rate.least()
 }
 
 /// The rate that says most about the sustained one when it is offered next; `None` if there is no curve
@@ -235,7 +242,7 @@ fn stalls(points: &[PointSummary]) -> StallShare {
             share.include(class, point.measured_s);
         }
     }
-    share
+    share.confirmed()
 }
 
 /// Takes the upper end from each quantile of an offered rate that met no stall, if those of the other

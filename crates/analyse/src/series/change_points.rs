@@ -7,8 +7,9 @@
 
 use super::calendar::{Calendar, calendar};
 use super::log_series::{LogSeries, WORTH_TELLING};
-use super::noise::{Coefficient, Fit, ROUNDING, fit};
+use super::noise::{Fit, ROUNDING, fit};
 use super::segments;
+use rigel_stats::mean::Effect;
 use rigel_stats::robust::{
     MAD_TO_DEVIATION, median, normal_quantile, quantile, spread_of_differences,
 };
@@ -53,7 +54,7 @@ pub(super) struct Explained {
     /// True if there are more changes than `STEPS_MAX`; then the found steps must not be reported.
     pub(super) too_many: bool,
     /// Slope per day on the logarithmic scale.
-    pub(super) slope: Option<Coefficient>,
+    pub(super) slope: Option<Effect>,
     /// Standard deviation of single values from the model, with outliers clipped.
     pub(super) noise: f64,
     /// Standard deviation of the values around each value, from differences of neighbours.
@@ -71,7 +72,7 @@ pub(super) struct Explained {
 pub(super) struct StepFound {
     /// Index of the first value after the step.
     pub(super) at: usize,
-    pub(super) size: Coefficient,
+    pub(super) change: Effect,
 }
 
 /// A change of the spread of neighbouring values.
@@ -119,7 +120,7 @@ pub(super) fn explain(series: &LogSeries) -> Option<Explained> {
         .unwrap_or(level);
     let slope = best.sloped.then(|| best.fit.sizes[1]);
     let levelled: Vec<f64> = (0..n)
-        .map(|at| values[at] - slope.map_or(0.0, |slope| slope.value * in_days[at]))
+        .map(|at| values[at] - slope.map_or(0.0, |slope| slope.size * in_days[at]))
         .collect();
     let left: Vec<f64> = (0..n)
         .map(|at| best.fit.left[at] * deviations[at])
@@ -133,7 +134,7 @@ pub(super) fn explain(series: &LogSeries) -> Option<Explained> {
     let steps = best.steps.iter().enumerate();
     let step = |(index, at): (usize, &usize)| StepFound {
         at: *at,
-        size: best.fit.sizes[first + index],
+        change: best.fit.sizes[first + index],
     };
     let unexplained: Vec<f64> = (0..n)
         .map(|at| left[at] + values[at] - clipped[at])
@@ -299,7 +300,7 @@ impl Search<'_> {
         let n = self.values.len();
         let mut flat = self.values.to_vec();
         if sloped {
-            let slope = self.model(true, Vec::new(), None)?.fit.sizes[1].value;
+            let slope = self.model(true, Vec::new(), None)?.fit.sizes[1].size;
             flat.iter_mut()
                 .zip(self.in_days)
                 .for_each(|(value, days)| *value -= slope * days);
@@ -322,7 +323,7 @@ impl Search<'_> {
             let first = 1 + usize::from(sloped);
             let weight = |index: usize| {
                 let size = model.fit.sizes[first + index];
-                (size.value / size.error).abs()
+                (size.size / size.spread.error).abs()
             };
             let weakest = (0..steps.len()).min_by(|a, b| weight(*a).total_cmp(&weight(*b)))?;
             steps.remove(weakest);
@@ -388,6 +389,6 @@ impl Search<'_> {
     /// True if the slope is large enough over the series to be reported.
     fn is_told(&self, model: &Model) -> bool {
         let whole = self.in_days[self.in_days.len() - 1] - self.in_days[0];
-        (model.fit.sizes[1].value * whole).abs() >= WORTH_TELLING
+        (model.fit.sizes[1].size * whole).abs() >= WORTH_TELLING
     }
 }

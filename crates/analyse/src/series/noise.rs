@@ -6,6 +6,8 @@
 //! 1989, ch. 3), which also makes the noise independent, so that the rest is least squares. With
 //! independent errors alone, a slow wave looks like steps.
 
+use rigel_stats::mean::{Effect, Spread};
+
 /// Correlations of the slow wave from round to round, of which the most likely one is taken.
 const CORRELATIONS: [f64; 8] = [0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.96, 0.985];
 /// Minimum length of a series, in units of the rounds that a wave takes to fade to 1/e.
@@ -17,21 +19,13 @@ const OWN: f64 = 1e-9;
 /// Minimum variance, of rounding: a thousandth of a percent, squared.
 pub(super) const ROUNDING: f64 = 1e-10;
 
-/// An estimated size: value, standard error and degrees of freedom.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Coefficient {
-    pub(super) value: f64,
-    pub(super) error: f64,
-    pub(super) degrees: f64,
-}
-
 /// A model of the values: a size for each column, and noise.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
     /// Twice the logarithm of the likelihood, with the sign changed: less is more likely.
     pub(super) unlikely: f64,
     /// Size of each column.
-    pub(super) sizes: Vec<Coefficient>,
+    pub(super) sizes: Vec<Effect>,
     /// What the columns do not explain.
     pub(super) left: Vec<f64>,
     /// The indexes of the most likely correlation and share.
@@ -113,10 +107,12 @@ fn fit_at(values: &[f64], columns: &[Vec<f64>], at: (usize, usize)) -> Option<Fi
             .map(|(column, size)| column[index] * size)
             .sum()
     };
-    let coefficient = |(index, size): (usize, &f64)| Coefficient {
-        value: *size,
-        error: (variance * inverse[index][index]).sqrt(),
-        degrees,
+    let coefficient = |(index, size): (usize, &f64)| Effect {
+        size: *size,
+        spread: Spread {
+            error: (variance * inverse[index][index]).sqrt(),
+            degrees,
+        },
     };
     Some(Fit {
         unlikely: n as f64 * (squares / n as f64).max(ROUNDING).ln() + filter.logarithms,

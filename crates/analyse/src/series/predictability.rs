@@ -20,7 +20,7 @@ use super::types::{
 };
 use super::verdict::{troubles, verdict};
 use rigel_model::{Finding, FindingName, Moment, Resolution};
-use rigel_stats::mean::{Interval, t_quantile};
+use rigel_stats::mean::Interval;
 use rigel_stats::robust::{median, quantile};
 
 /// The medians on both sides of a change must differ by at least this fraction of its size.
@@ -211,17 +211,17 @@ fn tell(result: &mut Predictability, of: Quantity, counting: &[&Round]) {
             .filter(|change| inside <= 2 * result.episodes.len() || !within(change)),
     );
     result.trends.extend(explained.slope.and_then(|slope| {
-        let half = t_quantile(slope.degrees) * slope.error;
+        let half = slope.spread.half_width();
         let days = series.seconds.last()? / 86_400.0;
         let interval = Interval {
-            low: (slope.value - half).exp(),
-            high: (slope.value + half).exp(),
+            low: (slope.size - half).exp(),
+            high: (slope.size + half).exp(),
         };
         let trend = Trend {
             of,
-            factor_per_day: slope.value.exp(),
+            factor_per_day: slope.size.exp(),
             interval,
-            factor: (slope.value * days).exp(),
+            factor: (slope.size * days).exp(),
         };
         [trend.factor_per_day, trend.factor, interval.high]
             .iter()
@@ -289,14 +289,15 @@ fn drop_minor(explained: &mut Explained, values: &[f64]) {
 
 /// The change that these steps make together.
 fn size_of(part: &[StepFound]) -> f64 {
-    part.iter().map(|step| step.size.value).sum()
+    part.iter().map(|step| step.change.size).sum()
 }
 
 /// The steps that are worth reporting, grouped into changes: three or more consecutive steps in the
 /// same direction are one change.
 fn told_together(explained: &Explained) -> Vec<Vec<StepFound>> {
     let steps = &explained.steps;
-    let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));
+    let same_way =
+        steps.chunk_by(|one, other| (one.change.size > 0.0) == (other.change.size > 0.0));
     same_way
         .flat_map(|group| {
             group
@@ -330,7 +331,7 @@ fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangeP
     let change = |part: Vec<StepFound>| {
         let (first, last) = (part[0], part[part.len() - 1]);
         let sum = size_of(&part);
-        let half = t_quantile(first.size.degrees) * first.size.error;
+        let half = first.change.spread.half_width();
         let until = (part.len() > 1).then(|| known[last.at].begin);
         let (before, after) = around(explained, &part, known.len());
         ChangePoint {
@@ -406,7 +407,7 @@ fn calendar_pattern(
     let calendar = explained.calendar.as_ref()?;
     let level = |at: usize| -> f64 {
         let before = explained.steps.iter().filter(|step| step.at <= at);
-        before.map(|step| step.size.value).sum()
+        before.map(|step| step.change.size).sum()
     };
     let flat: Vec<f64> = (0..explained.levelled.len())
         .map(|at| explained.levelled[at] - level(at))

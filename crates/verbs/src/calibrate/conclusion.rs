@@ -1,8 +1,8 @@
 //! The conclusion of a calibration.
 
 use super::request;
+use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
-use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{
     Amount, Unit, bound_in_words, count, mb_per_second, size, time,
 };

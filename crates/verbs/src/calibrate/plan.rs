@@ -785,7 +785,8 @@ impl<'a> DonePoints<'a> {
         let sustained = sustained(self.points);
         let half = sustained.rate.and_then(Estimate::precision);
         let is_precise = half.is_some_and(|half| half <= self.request.precision.get());
-        if is_precise && sustained.kept_rate.is_some() {
+        // Few blocks of time look alike by chance.
+        if is_precise && visits >= RATES_LEAST && sustained.kept_rate.is_some() {
             return None;
         }
         let is_last = is_precise || left <= a_visit;

@@ -2,8 +2,8 @@
 
 use super::result::{CurveResult, LogCurve};
 use crate::naming::Naming;
+use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
-use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::{
     bound_in_words, capital, count, counted, multiple, percent, time,
 };

@@ -4,8 +4,8 @@
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
 use crate::naming::Naming;
+use rigel_analyse::BoundVerdict;
 use rigel_analyse::Estimate;
-use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use rigel_analyse::point::visits::{variation, widen};

@@ -6,7 +6,7 @@
 
 use super::request::DuetRequest;
 use rigel_analyse::point::summary::VisitFigures;
-use rigel_analyse::{BoundVerdict, Estimate, Level, Limits, Looks, PointSummary};
+use rigel_analyse::{BoundVerdict, Estimate, Level, Limits, Looks, PointSummary, Wanted};
 use rigel_stats::estimate::ERROR_MIN;
 use rigel_stats::mean::{Interval, Mean};
 use serde::Serialize;
@@ -162,15 +162,14 @@ impl DuetRequest {
         }
     }
 
-    /// The multiple of a figure from which on an arm is slower than it may be.
-    fn limit(&self, figure: DuetFigure) -> Option<f64> {
-        let most = self.slower_most?.get();
-        let sign = if figure.is_better_if_more() {
-            -1.0
+    /// The multiple of a figure beyond which an arm is slower than it may be.
+    fn limit(&self, figure: DuetFigure) -> Option<Wanted> {
+        let as_fast = if figure.is_better_if_more() {
+            Wanted::AtLeast(1.0)
         } else {
-            1.0
+            Wanted::AtMost(1.0)
         };
-        Some(1.0 + sign * most)
+        Some(as_fast.forgiving(self.slower_most?.get()))
     }
 
     /// Whether an arm is as fast as it must be; without a limit, whether its answer is known.
@@ -181,19 +180,7 @@ impl DuetRequest {
                 DuetAnswer::Different | DuetAnswer::Equivalent => BoundVerdict::Kept,
             };
         };
-        let Some(Interval { low, high }) = interval(ratio) else {
-            return BoundVerdict::Undecided;
-        };
-        let (is_kept, is_broken) = if figure.is_better_if_more() {
-            (low >= limit, high < limit)
-        } else {
-            (high <= limit, low > limit)
-        };
-        match (is_kept, is_broken) {
-            (true, _) => BoundVerdict::Kept,
-            (_, true) => BoundVerdict::Broken,
-            _ => BoundVerdict::Undecided,
-        }
+        ratio.against(limit)
     }
 
     /// True if more rounds are not needed. A difference that is certain, but may be within the margin, is
@@ -210,7 +197,7 @@ impl DuetRequest {
         let Interval { low, high } = interval(ratio)?;
         let half = (high / low).ln() / 2.0;
         let distance = if let Some(limit) = self.limit(figure) {
-            (ratio.value / limit).ln().abs()
+            (ratio.value / limit.limit()).ln().abs()
         } else {
             // From no difference, or from the end of the margin.
             let away = ratio.value.ln().abs();

@@ -2,9 +2,9 @@
 
 use super::request::FitRequest;
 use super::result::{FitResult, TriedStream};
+use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, Status, failures};
 use rigel_analyse::demand::stream_objective::{StreamObjective, objective_of_stream};
-use rigel_analyse::figures::confidence::BoundVerdict;
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::figures::quantity::{capital, listed, time};
 use rigel_model::record::RankGroup;

@@ -8,8 +8,9 @@
 //! certainly held and the lowest that certainly did not.
 
 use super::request::{FitRequest, OfferedStream};
+use rigel_analyse::BoundVerdict;
 use rigel_analyse::Estimate;
-use rigel_analyse::figures::confidence::{BoundVerdict, WINDOWS_FOR_MEAN};
+use rigel_analyse::figures::confidence::WINDOWS_FOR_MEAN;
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::figures::quantity::count;
 use rigel_analyse::figures::quantity::{listed, multiple};
