@@ -247,6 +247,17 @@ impl Estimate {
         is_certain && ratio.value.ln().abs() > margin
     }
 
+    /// The figure with an interval that has that of another one in it; none if one end is not known.
+    #[must_use]
+    pub fn covering(self, other: Self) -> Self {
+        let both = |of: Self| of.interval.and_then(Limits::both);
+        let interval = both(self).zip(both(other)).map(|(one, other)| Limits {
+            low: one.low.min(other.low),
+            high: Some(one.high.max(other.high)),
+        });
+        Self { interval, ..self }
+    }
+
     /// The mean of two figures that were measured independently, of which the second counts for this share.
     #[must_use]
     pub fn mixed_with(self, other: Self, share: f64) -> Self {
@@ -390,5 +401,10 @@ mod tests {
         let mixed = low.mixed_with(high, 0.5);
         assert!(is_near(mixed.value, 103.0) && mixed.spread().unwrap().error < 0.01);
         assert_eq!(low.mixed_with(5.0.into(), 0.5).interval, None);
+        let covering = low.covering(high);
+        assert!(
+            is_near(covering.least(), low.least()) && is_near(covering.greatest(), high.greatest())
+        );
+        assert_eq!(low.covering(5.0.into()).interval, None);
     }
 }

@@ -22,7 +22,6 @@ use rigel_model::{
 };
 use rigel_stats::estimate::Estimate;
 use rigel_stats::knee::Plateau;
-use rigel_stats::mean::Limits;
 use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 
@@ -214,14 +213,13 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         Some(knee) => at_load(depth(knee.load)).map(|at_load| at_plateau(at_load, &knee.plateau)),
         None => at_load(greatest(Step::Depth)),
     };
-    let is_missed = |(searched, closing): &(AtLoad, AtLoad)| {
-        searched.iops.differs_from(closing.iops, precision.get())
-    };
+    let is_missed = |pair: &_| differ_by(precision, pair);
     let own = closing.knee.and_then(|at| at_load(depth(at.depth.into())));
     let missed = own.zip(closing.knee).filter(is_missed);
-    let maximum = searched.map(|searched| match (closing.knee, curve.knee) {
-        (Some(closing), _) if missed.is_some() => disagreeing(searched, closing),
-        (Some(closing), Some(knee)) => {
+    let maximum = searched.map(|searched| match (missed, closing.knee, curve.knee) {
+        // It changed during the run, and is as likely to change again.
+        (Some((_, closing)), ..) => closing.with_rate(closing.iops.covering(searched.iops)),
+        (_, Some(closing), Some(knee)) => {
             together(searched, closing, &knee.plateau, &points, variation)
         }
         _ => searched,
@@ -305,6 +303,11 @@ fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
     let logs = points.iter().filter_map(LogWrites::of);
     logs.filter(|log| log.log.is_some() == of_own_files)
         .collect()
+}
+
+/// Whether what was searched and its closing measurement differ by more than chance and this fraction.
+fn differ_by(margin: Ratio, (searched, closing): &(AtLoad, AtLoad)) -> bool {
+    searched.iops.differs_from(closing.iops, margin.get())
 }
 
 /// Says of what was searched that its closing measurement differs, if it does.
@@ -422,24 +425,9 @@ impl ClosingFigures {
     }
 }
 
-/// The closing measurement, where the plateau differs from it by more than chance: the storage
-/// changed during the run. It is as likely to change again, so the interval covers both.
-fn disagreeing(searched: AtLoad, closing: AtLoad) -> AtLoad {
-    let both = |at: AtLoad| at.iops.interval.and_then(Limits::both);
-    let interval = both(searched)
-        .zip(both(closing))
-        .map(|(one, other)| Limits {
-            low: one.low.min(other.low),
-            high: Some(one.high.max(other.high)),
-        });
-    closing.with_rate(Estimate {
-        interval,
-        ..closing.iops
-    })
-}
-
 /// The throughput of the plateau and of the closing measurement, in proportion to their times. The
-/// closing measurement is in one piece, so that a change between visits adds to its error.
+/// closing measurement is in one piece, so that a change between visits adds to its error. Where they differ
+/// by more than chance, if only by a little, the lowest load of the plateau may do slightly less than others.
 fn together(
     searched: AtLoad,
     closing: AtLoad,
@@ -466,6 +454,11 @@ fn together(
         None => closing.iops,
     };
     let both = searched.iops.mixed_with(closing, share);
+    let both = if searched.iops.differs_from(closing, 0.0) {
+        both.covering(searched.iops).covering(closing)
+    } else {
+        both
+    };
     if both.is_known() {
         searched.with_rate(both)
     } else {

@@ -49,7 +49,7 @@ const SECOND: usize = 2;
 /// Shares of the time of visits after which no point is visited for the second time, or brought to its
 /// minimum: a run that is asked to be short is, with wider intervals.
 const SECOND_WITHIN: f64 = 0.7;
-const LEAST_WITHIN: f64 = 1.2;
+const LEAST_WITHIN: f64 = RUN_MOST;
 
 /// Time of all offered rates with their warm-ups, in times of the longest point; a visit that has begun
 /// is completed.
