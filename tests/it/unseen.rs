@@ -276,6 +276,25 @@ fn a_bound_that_no_operation_alone_keeps_is_kept_at_no_rate() {
 }
 
 #[test]
+fn bunches_of_slow_operations_are_no_overload_and_no_rate_in_a_quiet_time_is_kept() {
+    // One read in five hundred takes 50 ms: 11,445 a second at most, 8,867 within 60 ms at p99.9.
+    for seed in 1..=4 {
+        let place = Place::new("unseen-bunches");
+        let target = "sim:4,250us,slow=50ms@0.2% --max-latency 60ms@p99.9";
+        let command = format!("calibrate {target} --seed {seed} --out run --no-progress --json");
+        let run = rigel(&place, &command).output().unwrap();
+        let report: Value = serde_json::from_slice(&run.stdout).expect("one document on stdout");
+        let points = report["points"].as_array().unwrap();
+        for class in points.iter().map(|point| &point["classes"][0]) {
+            let is_light = class["offered"].as_f64().is_some_and(|rate| rate < 9_500.0);
+            assert!(!is_light || class["met"] != false, "{seed}: {class}");
+        }
+        let kept = report["calibration"]["sustained"]["kept_rate"].as_f64();
+        assert!(kept.is_none_or(|kept| kept < 9_000.0), "{seed}: {kept:?}");
+    }
+}
+
+#[test]
 fn rates_that_were_served_on_credit_say_nothing_of_lower_ones() {
     for seed in 3..=6 {
         let place = Place::new("unseen-all-on-credit");

@@ -51,40 +51,6 @@ fn apply(found: &Calibration, product: Product) -> String {
 }
 
 #[test]
-fn a_quotient_has_the_interval_of_both_its_parts() {
-    let known = |value: f64, share: f64| {
-        Estimate::new(
-            value,
-            Some(Limits {
-                low: value * (-share).exp(),
-                high: Some(value * share.exp()),
-            }),
-        )
-    };
-    let found = known(12.0, 0.03).over(known(4.0, 0.04));
-    let interval = found.interval.and_then(Limits::both).unwrap();
-    assert!((found.value - 3.0).abs() < 1e-12);
-    assert!(
-        (interval.low.ln() - (3_f64.ln() - 0.05)).abs() < 1e-12,
-        "{interval:?}"
-    );
-    assert!(
-        (interval.high.ln() - (3_f64.ln() + 0.05)).abs() < 1e-12,
-        "{interval:?}"
-    );
-    let unknown = Estimate::from(4.0);
-    assert_eq!(exact(12.0).over(unknown), Estimate::from(3.0));
-    let zero = Estimate::new(
-        4.0,
-        Some(Limits {
-            low: 0.0,
-            high: Some(8.0),
-        }),
-    );
-    assert_eq!(exact(12.0).over(zero).interval, None);
-}
-
-#[test]
 fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     let found = example();
     // 100 us and 8.192 us, over 231.072 us for the 16 pages of 128 KiB; at depth 8 both are done

@@ -345,3 +345,39 @@ impl Crossing {
         last_inside(0.0, most, is_below)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::events::Events;
+
+    /// What this many stalls of 80 ms at offered rates and in closed loops are taken for.
+    fn stalls(offered: u64, closed: u64) -> StallShare {
+        let seen = |times: u64, seconds: f64| EventsSeen {
+            events: Events {
+                times,
+                seconds: 0.08 * times as f64,
+                squares: 0.0064 * times as f64,
+            },
+            seconds,
+        };
+        let share = StallShare {
+            seen: seen(offered + closed, 70.0),
+            closed: seen(closed, 35.0),
+            capacity: 10_000.0,
+        };
+        share.confirmed()
+    }
+
+    #[test]
+    fn stalls_that_closed_loops_would_have_met_and_did_not_are_none() {
+        assert!(stalls(5, 0).is_none(), "five expected");
+        assert!(
+            !stalls(4, 0).is_none(),
+            "one run in fifty meets none of four"
+        );
+        assert!(!stalls(5, 1).is_none());
+        assert!(!stalls(0, 3).is_none(), "rates met none by chance");
+        assert!(stalls(0, 0).is_none());
+    }
+}
