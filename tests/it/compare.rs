@@ -335,15 +335,15 @@ fn the_maximum_is_the_one_of_the_report_of_a_calibration() {
     assert_eq!(row.name, "max IOPS");
     for (figure, run) in row.figures.iter().zip([&before, &after]) {
         let of_run = rigel_verbs::calibrate::results(run).unwrap();
-        let (shown, told) = (figure.unwrap(), of_run.maximum.unwrap().iops);
+        let (shown, reported) = (figure.unwrap(), of_run.maximum.unwrap().iops);
         assert!(
-            (shown.value - told.value).abs() < 1e-9,
-            "{shown:?} {told:?}"
+            (shown.value - reported.value).abs() < 1e-9,
+            "{shown:?} {reported:?}"
         );
         let half = |it: Estimate| it.interval.and_then(Limits::both).unwrap().half_width();
         assert!(
-            (half(shown) / half(told) - 1.0).abs() < 1e-6,
-            "{shown:?} {told:?}"
+            (half(shown) / half(reported) - 1.0).abs() < 1e-6,
+            "{shown:?} {reported:?}"
         );
     }
 }

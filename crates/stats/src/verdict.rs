@@ -20,6 +20,15 @@ pub enum BoundVerdict {
 }
 
 impl BoundVerdict {
+    /// The verdict, if certainty of one or the other is known. Within a margin both may be, and it forgives.
+    pub fn of(is_kept: bool, is_broken: bool) -> Self {
+        match (is_kept, is_broken) {
+            (true, _) => Self::Kept,
+            (false, true) => Self::Broken,
+            (false, false) => Self::Undecided,
+        }
+    }
+
     /// Of several verdicts all of which are required: broken if one is, else the one that is known
     /// least.
     pub fn all_of(verdicts: impl Iterator<Item = Self>) -> Self {
@@ -84,11 +93,7 @@ impl Estimate {
             Wanted::AtLeast(limit) => (low >= limit, high.is_some_and(|high| high < limit)),
             Wanted::AtMost(limit) => (high.is_some_and(|high| high <= limit), low > limit),
         };
-        match (is_kept, is_broken) {
-            (true, _) => BoundVerdict::Kept,
-            (_, true) => BoundVerdict::Broken,
-            _ => BoundVerdict::Undecided,
-        }
+        BoundVerdict::of(is_kept, is_broken)
     }
 }
 

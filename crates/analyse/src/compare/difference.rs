@@ -99,12 +99,14 @@ impl Change {
         if before.value <= 0.0 || after.value <= 0.0 {
             return None;
         }
-        let ratio = after.over(*before);
+        let ratio = after.value / before.value;
+        let errors = after.arms_over(*before);
+        let interval = errors.and_then(|arms| arms.around(ratio));
         Some(Self {
-            ratio: ratio.value,
-            interval: ratio.interval,
-            judgement: judgement(ratio.interval, more_is_better),
-            errors: after.arms_over(*before),
+            ratio,
+            interval,
+            judgement: judgement(interval, more_is_better),
+            errors,
             counted: None,
         })
     }

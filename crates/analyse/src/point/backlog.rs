@@ -62,7 +62,7 @@ fn has_drained(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64;
         return false;
     }
     let windows = record.whole_windows() * 3 / 4;
-    // The last one of the backlog waits for as long as so many take to become due.
+    // The last operation of the backlog waits for the time in which that many become due.
     let wait_ns = record.measured.0 as f64 * waited as f64 / due.max(1) as f64;
     let longest = |at: usize| {
         let kinds = stream.windows_at(at).map(|window| window.response.max);

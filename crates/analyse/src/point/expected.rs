@@ -240,7 +240,7 @@ impl Evidence {
             (check, asked)
         };
         let (exact, worst) = (of(1.0), of(1.0 + margin));
-        let found = verdict(
+        let found = BoundVerdict::of(
             worst.0.verdict == BoundVerdict::Kept,
             exact.0.verdict == BoundVerdict::Broken,
         );
@@ -319,16 +319,6 @@ fn undecided(figure: Option<Estimate>, times: Option<f64>) -> ExpectedVerdict {
     }
 }
 
-/// The verdict, if certainty of one or the other is known. Within the margin both may be, and a margin
-/// forgives.
-fn verdict(is_kept: bool, is_broken: bool) -> BoundVerdict {
-    match (is_kept, is_broken) {
-        (true, _) => BoundVerdict::Kept,
-        (false, true) => BoundVerdict::Broken,
-        (false, false) => BoundVerdict::Undecided,
-    }
-}
-
 /// The least number of times as much that decides, in steps of a tenth.
 fn times_needed(decides: impl Fn(f64) -> bool) -> Option<f64> {
     const STEP: f64 = 1.1;
@@ -363,7 +353,7 @@ impl ExpectedLimit {
     /// Whether a figure keeps it, by its interval: undecided if it has none.
     pub fn verdict(&self, figure: Estimate) -> BoundVerdict {
         let forgiven = self.wanted.forgiving(self.margin);
-        verdict(
+        BoundVerdict::of(
             figure.against(forgiven) == BoundVerdict::Kept,
             figure.against(self.wanted) == BoundVerdict::Broken,
         )
