@@ -6,7 +6,7 @@
 //! loads are judged, nothing between them: how precisely the knee is located depends on the choice
 //! of loads.
 
-use crate::mean::{Interval, Mean, t_quantile};
+use crate::mean::{Interval, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 
 /// A point of a closed loop's curve.
@@ -56,22 +56,10 @@ impl Plateau {
         let throughput = points.iter().map(mean_of).sum::<f64>() / points.len() as f64;
         let visits: usize = points.iter().map(|point| point.visits.len()).sum();
         // What the points' own intervals imply: they include stalls that other loads met.
-        let variance: f64 = points
-            .iter()
-            .map(|point| (point.throughput.error / point.throughput.value).powi(2))
-            .sum();
-        let fourth: f64 = points
-            .iter()
-            .map(|point| {
-                let relative = point.throughput.error / point.throughput.value;
-                relative.powi(4) / point.throughput.degrees
-            })
-            .sum();
-        let of_points = if variance > 0.0 {
-            t_quantile(variance.powi(2) / fourth) * variance.sqrt() / points.len() as f64
-        } else {
-            0.0
-        };
+        let own = points.iter().map(|point| point.throughput.relative());
+        let of_points = own
+            .reduce(welch)
+            .map_or(0.0, |all| all.half_width() / points.len() as f64);
         let of_visits = if visits < 2 {
             0.0
         } else {
@@ -87,7 +75,7 @@ impl Plateau {
                 .map(|point| 1.0 / point.visits.len().max(1) as f64)
                 .sum();
             let error = (squares / degrees * worth).sqrt() / points.len() as f64;
-            t_quantile(degrees) * error
+            Spread { error, degrees }.half_width()
         };
         let precision = of_visits.max(of_points);
         Some(Self {

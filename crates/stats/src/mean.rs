@@ -194,6 +194,28 @@ impl Mean {
         }
     }
 
+    /// Its error as a fraction of it.
+    pub fn relative(&self) -> Spread {
+        Spread {
+            error: self.error / self.value,
+            degrees: self.degrees,
+        }
+    }
+
+    /// The mean with a further, independent, relative error.
+    #[must_use]
+    pub fn with_error(self, more: Spread) -> Mean {
+        if more.error * self.value <= 0.0 {
+            return self;
+        }
+        let both = welch(self.relative(), more);
+        Mean {
+            error: both.error * self.value,
+            degrees: both.degrees,
+            ..self
+        }
+    }
+
     /// The same mean, whose interval is that of this level: at a stricter one, its error is greater.
     #[must_use]
     pub fn at(self, level: Level) -> Mean {

@@ -1,4 +1,4 @@
-//! Robust statistics, which a few outliers cannot move, and the tails of two distributions.
+//! Robust statistics, which a few outliers cannot move, and the tail of a normal distribution.
 
 /// Ratio of the standard deviation of normal noise to the median of its absolute values.
 pub const MAD_TO_DEVIATION: f64 = 1.4826;
@@ -82,11 +82,4 @@ pub fn normal_quantile(tail: f64) -> f64 {
     let t = (-2.0 * tail.clamp(1e-300, 0.5).ln()).sqrt();
     let above = 2.515_517 + 0.802_853 * t + 0.010_328 * t * t;
     t - above / (1.0 + 1.432_788 * t + 0.189_269 * t * t + 0.001_308 * t * t * t)
-}
-
-/// The normal deviate, at least zero, with the same probability as this Student's t (Wallace,
-/// Annals of Mathematical Statistics 30, 1959).
-pub fn z_of_t(t: f64, degrees: f64) -> f64 {
-    let factor = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
-    factor * (degrees * (t * t / degrees).ln_1p()).sqrt()
 }

@@ -8,13 +8,14 @@
 use super::search::{WARM_UP, WINDOW, seed_of};
 use crate::PointSummary;
 use rigel_model::{Coordinates, Load, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp};
+use rigel_stats::mean::BATCHES_MIN;
 
 /// Minimum number of visits to a point.
 const VISITS_MIN: u64 = 3;
 /// Maximum length of a visit, if more than the minimum number are possible.
 const LENGTH_MAX: Nanos = Nanos::from_secs(2);
-/// Minimum length of a visit.
-const LENGTH_MIN: Nanos = Nanos::from_millis(200);
+/// Minimum length of a visit: with fewer windows, a load that is visited once would have no interval.
+const LENGTH_MIN: Nanos = Nanos(WINDOW.0 * BATCHES_MIN as u64);
 
 /// A later visit is longer by up to one part in this many. Visits of one length, one after the other,
 /// would always meet the same part of whatever comes regularly: a stall once a second in each of
@@ -208,6 +209,6 @@ mod tests {
         assert_eq!(visits(2000, 5000), (700, 3, 6));
         assert_eq!(visits(5000, 20_000), (1700, 3, 10));
         assert_eq!(visits(10_000, 30_000), (2000, 5, 13));
-        assert_eq!(visits(100, 200), (200, 3, 3));
+        assert_eq!(visits(100, 200), (500, 3, 3));
     }
 }

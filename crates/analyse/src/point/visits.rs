@@ -11,7 +11,7 @@ use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
 use rigel_model::{Coordinates, Step};
 use rigel_stats::estimate::Estimate;
-use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile, welch};
+use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile};
 use serde::Serialize;
 
 /// How much throughput varied from visit to visit, beyond what the visits' own windows explain.
@@ -168,7 +168,7 @@ fn widen_class(class: &mut ClassSummary, added: Option<Spread>, at_least: Spread
         return;
     };
     let widened = |mean: Mean| {
-        let mean = added.map_or(mean, |added| widened(mean, added));
+        let mean = added.map_or(mean, |added| mean.with_error(added));
         // The point's own error includes the stalls that it met.
         if at_least.error * mean.value > mean.error {
             Mean {
@@ -199,28 +199,4 @@ fn widen_class(class: &mut ClassSummary, added: Option<Spread>, at_least: Spread
         p99_us: limits(LatencyFigure::P99, known.p99_us),
         p999_us: limits(LatencyFigure::P999, known.p999_us),
     };
-}
-
-/// The mean with a further relative error, and the degrees of freedom of both.
-fn widened(mean: Mean, added: Spread) -> Mean {
-    let more = (added.error * mean.value).abs();
-    if more <= 0.0 {
-        return mean;
-    }
-    let own = Spread {
-        error: mean.error,
-        degrees: mean.degrees,
-    };
-    let both = welch(
-        own,
-        Spread {
-            error: more,
-            ..added
-        },
-    );
-    Mean {
-        error: both.error,
-        degrees: both.degrees,
-        ..mean
-    }
 }

@@ -8,7 +8,7 @@
 //! rate was reached again.
 
 use super::at_load::AtLoad;
-use super::credit::{STEP, counts};
+use super::credit::{STEP, STEP_DEVIATIONS, counts};
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
 use rigel_model::record::PointRecord;
@@ -37,9 +37,22 @@ pub fn is_same_rate(one: f64, other: f64) -> bool {
     (one / other - 1.0).abs() < ALIKE / 2.0
 }
 
-/// True if a fall to `slow` from `fast` is one that pauses may undo.
-pub fn is_worth_pausing(fast: f64, slow: f64) -> bool {
-    slow > 0.0 && fast >= STEP * slow
+/// What a measurement did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Operations per second.
+    pub per_s: f64,
+    /// Number of operations.
+    pub count: f64,
+}
+
+impl Pace {
+    /// True if a fall from `fast` to this pace is more than chance, and one that pauses may undo.
+    pub fn is_worth_pausing(self, fast: Self) -> bool {
+        let chance = (1.0 / fast.count + 1.0 / self.count).sqrt();
+        let least = STEP.ln() + STEP_DEVIATIONS * chance;
+        self.per_s > 0.0 && (fast.per_s / self.per_s).ln() >= least
+    }
 }
 
 /// What came back in a pause.

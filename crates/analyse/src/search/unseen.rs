@@ -3,7 +3,7 @@
 //!
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
-use crate::PointSummary;
+use crate::{ClassSummary, PointSummary};
 use crate::figures::quantity::time;
 use crate::search::calibration::Calibration;
 use crate::search::reread::RereadTest;
@@ -157,6 +157,12 @@ fn suspicions(target: &Target, facts: &TargetFacts, memory: Bytes) -> Vec<(f64, 
     }
 }
 
+/// True if these reads are enough for a median that may show a cache: that of a handful is fast by chance.
+pub fn shows_cache(reads: &ClassSummary) -> bool {
+    const OPERATIONS_LEAST: u64 = 100;
+    reads.done >= OPERATIONS_LEAST
+}
+
 /// The median of reads at depth 1 below which a cache is suspected to hold all of this target;
 /// `None` if none is suspected whatever it is.
 pub fn suspect_below(target: &Target, facts: &TargetFacts, memory: Bytes) -> Option<Nanos> {
@@ -168,8 +174,11 @@ pub fn suspect_below(target: &Target, facts: &TargetFacts, memory: Bytes) -> Opt
 /// a part of the volume with the whole, and if both are in a cache, nothing differs.
 fn cache_suspected(header: &Header, calibration: &Calibration) -> Option<Finding> {
     let low = calibration.low_load?;
+    let mut reads = calibration.points.iter();
+    let alone = reads.find(|point| point.coordinates.depth() == Some(1));
+    let alone = alone.and_then(|point| point.classes.first());
     // A part that answered faster than the whole shows that the whole is in no cache.
-    if calibration.cache.cache_at_least.is_some() {
+    if calibration.cache.cache_at_least.is_some() || !alone.is_none_or(shows_cache) {
         return None;
     }
     suspected_by(
@@ -184,7 +193,8 @@ fn cache_suspected(header: &Header, calibration: &Calibration) -> Option<Finding
 pub fn suspected_at_depths(header: &Header, points: &[PointSummary]) -> Option<Finding> {
     let reads = points.iter().filter(|point| point.step() == Step::Depth);
     let point = reads.min_by_key(|point| point.coordinates.outstanding())?;
-    let p50_us = point.classes.first()?.latency?.p50_us;
+    let class = point.classes.first().filter(|class| shows_cache(class))?;
+    let p50_us = class.latency?.p50_us;
     let reads = format!("reads at {}", point.coordinates);
     suspected_by(header, p50_us, &reads, None)
 }

@@ -10,7 +10,8 @@
 use super::log_series::{LogSeries, WORTH_TELLING};
 use super::noise::ROUNDING;
 use crate::figures::quantity::listed;
-use rigel_stats::robust::{deviation_of_differences, median, normal_quantile, spread, z_of_t};
+use rigel_stats::mean::deviations;
+use rigel_stats::robust::{deviation_of_differences, median, normal_quantile, spread};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -334,7 +335,7 @@ fn claimed(
             && middle.abs() >= WORTH_TELLING
             && seen.count() as f64 >= AGREE * cells.len() as f64;
         if is_possible {
-            z_of_t(middle.abs() / error, degrees) * middle.signum()
+            deviations(middle.abs() / error, degrees) * middle.signum()
         } else {
             0.0
         }

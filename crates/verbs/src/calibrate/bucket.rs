@@ -8,7 +8,7 @@
 use super::request::CalibrateRequest;
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{WINDOW, seed_of};
-use rigel_analyse::search::bucket::{Regained, is_same_rate, is_worth_pausing};
+use rigel_analyse::search::bucket::{Pace, Regained, is_same_rate};
 use rigel_model::{Arrivals, Coordinates, Load, Nanos, Point, Step, Stream, Until, WarmUp};
 
 /// The first pause.
@@ -38,10 +38,10 @@ const BUDGET: Nanos = Nanos::from_secs(75);
 
 /// What the sweep and the reads after it show.
 struct CreditSeen<'a> {
-    /// The depth with the highest rate, and that rate: with credit, if there is any.
-    fast: (u32, f64),
-    /// The lowest rate at that depth or a deeper one: without credit, if any ran out.
-    slow: f64,
+    /// The depth with the highest rate, and its pace: with credit, if there is any.
+    fast: (u32, Pace),
+    /// The lowest pace at that depth or a deeper one: without credit, if any ran out.
+    slow: Pace,
     /// Reads without a pause.
     drains: Vec<&'a PointSummary>,
     /// Reads after pauses, in order.
@@ -50,8 +50,11 @@ struct CreditSeen<'a> {
     large: bool,
 }
 
-fn rate(point: &PointSummary) -> Option<f64> {
-    point.classes.first().map(|class| class.iops)
+fn pace(point: &PointSummary) -> Option<Pace> {
+    point.classes.first().map(|class| Pace {
+        per_s: class.iops,
+        count: class.done as f64,
+    })
 }
 
 impl<'a> CreditSeen<'a> {
@@ -61,22 +64,24 @@ impl<'a> CreditSeen<'a> {
             Step::Depth => !large,
             _ => !large && is_closing_of_reads(at.coordinates),
         };
-        let rates: Vec<(u32, f64)> = done
+        let paces: Vec<(u32, Pace)> = done
             .iter()
             .filter(is_own)
-            .filter_map(|point| Some((point.coordinates.outstanding(), rate(point)?)))
+            .filter_map(|point| Some((point.coordinates.outstanding(), pace(point)?)))
             .collect();
-        let fast = *rates
-            .iter()
-            .max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let deeper = rates.iter().filter(|(depth, _)| *depth >= fast.0);
+        let slower = |one: &Pace, other: &Pace| one.per_s.total_cmp(&other.per_s);
+        let fast = *paces.iter().max_by(|one, other| slower(&one.1, &other.1))?;
+        let deeper = paces.iter().filter(|(depth, _)| *depth >= fast.0);
         // Few depths of large reads are measured, each with credit and without it.
         let deep = done.iter().filter(|_| large).filter(is_own);
         let deep = deep.filter(|point| point.coordinates.outstanding() >= fast.0);
         let visits = deep.flat_map(|point| &point.visits);
-        let visits = visits.map(|visit| visit.iops * LARGE_VARIES);
-        let slow = deeper.map(|(_, rate)| *rate).chain(visits);
-        let slow = slow.min_by(f64::total_cmp)?;
+        let visits = visits.map(|visit| Pace {
+            per_s: visit.iops * LARGE_VARIES,
+            count: visit.iops * visit.measured_s,
+        });
+        let slow = deeper.map(|(_, pace)| *pace).chain(visits);
+        let slow = slow.min_by(slower)?;
         let is_refill = |one: &&PointSummary| {
             one.step() == Step::Refill && one.coordinates.is_refill_of_large() == large
         };
@@ -94,17 +99,18 @@ impl<'a> CreditSeen<'a> {
     /// True if the last reads without a pause had no credit left: they are as slow as the slowest before, or
     /// no slower than those before them.
     fn is_drained(&self) -> bool {
-        let rates: Vec<f64> = self.drains.iter().filter_map(|one| rate(one)).collect();
+        let rates = self.drains.iter().filter_map(|one| pace(one));
+        let rates: Vec<f64> = rates.map(|pace| pace.per_s).collect();
         match &rates[..] {
             [] => false,
             [.., before, last] if *last >= (1.0 - LASTS_WITHIN) * before => true,
-            [.., last] => *last <= (1.0 + LASTS_WITHIN) * self.slow,
+            [.., last] => *last <= (1.0 + LASTS_WITHIN) * self.slow.per_s,
         }
     }
 
-    /// The rate without credit: that of the last reads without a pause, once there are some.
-    fn lasting(&self) -> f64 {
-        let drained = self.drains.last().and_then(|one| rate(one));
+    /// The pace without credit: that of the last reads without a pause, once there are some.
+    fn lasting(&self) -> Pace {
+        let drained = self.drains.last().and_then(|one| pace(one));
         drained.unwrap_or(self.slow)
     }
 
@@ -113,7 +119,7 @@ impl<'a> CreditSeen<'a> {
         let of = |point: &&PointSummary| {
             let done = point.classes.first()?.done;
             let paused = point.coordinates.pause()?.as_secs_f64();
-            let operations = done as f64 - self.lasting() * point.measured_s;
+            let operations = done as f64 - self.lasting().per_s * point.measured_s;
             Some(Regained { paused, operations })
         };
         self.pauses.iter().filter_map(of).collect()
@@ -121,8 +127,8 @@ impl<'a> CreditSeen<'a> {
 
     /// How long the storage is read after a pause, so that what came back is used up.
     fn read_after(&self, paused: f64) -> Nanos {
-        let slow = self.lasting();
-        let lasts = slow * paused / (self.fast.1 - slow).max(f64::MIN_POSITIVE);
+        let slow = self.lasting().per_s;
+        let lasts = slow * paused / (self.fast.1.per_s - slow).max(f64::MIN_POSITIVE);
         let most = READ_MOST * paused + READ_LEAST_S;
         Nanos::from_secs_f64((READ_LEAST_S + READ_TIMES * lasts).min(most))
     }
@@ -142,7 +148,7 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
     let [small, large] = [false, true].map(|large| CreditSeen::of(done, large));
     let of_operations = |large: &CreditSeen| {
         let small = small.as_ref().filter(|small| !small.pauses.is_empty());
-        small.is_some_and(|small| is_same_rate(small.lasting(), large.slow))
+        small.is_some_and(|small| is_same_rate(small.lasting().per_s, large.slow.per_s))
     };
     let large = large.filter(|large| !of_operations(large));
     let mut all = small.iter().chain(&large);
@@ -151,7 +157,7 @@ pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<
 
 /// The next pause of these reads.
 fn next_of(request: &CalibrateRequest, seen: &CreditSeen) -> Option<Coordinates> {
-    if !is_worth_pausing(seen.fast.1, seen.slow) {
+    if !seen.slow.is_worth_pausing(seen.fast.1) {
         return None;
     }
     let at = |pause_ms, drain| {
@@ -168,7 +174,7 @@ fn next_of(request: &CalibrateRequest, seen: &CreditSeen) -> Option<Coordinates>
         return at(0, drain).filter(|_| drain < DRAINS_MOST);
     }
     // Reads without a pause are as fast as the sweep: what was slow before did not lack credit.
-    if !is_worth_pausing(seen.fast.1, seen.lasting()) {
+    if !seen.lasting().is_worth_pausing(seen.fast.1) {
         return None;
     }
     let regained = seen.regained();
@@ -185,8 +191,8 @@ fn next_of(request: &CalibrateRequest, seen: &CreditSeen) -> Option<Coordinates>
     let needed = next + seen.read_after(next).as_secs_f64();
     let budget = request.visits_until.unwrap_or(BUDGET);
     let is_over = used + needed > budget.as_secs_f64();
-    let is_known =
-        Regained::is_all(&regained, seen.lasting()) || Regained::is_none(&regained, seen.lasting());
+    let lasts = seen.lasting().per_s;
+    let is_known = Regained::is_all(&regained, lasts) || Regained::is_none(&regained, lasts);
     if is_over || is_known {
         return None;
     }

@@ -30,6 +30,9 @@ use rigel_model::{
 /// Maximum size of the part of the volume that is read twice to find a cache.
 const PASS_MAX: u64 = 128 * MIB;
 
+/// The same for each second of a shorter run.
+const PASS_PER_SECOND: u64 = 2 * MIB;
+
 /// Maximum time of a pass over that part; only its rate is compared, so it need not finish.
 const PASS_TIME_MAX: Nanos = Nanos::from_secs(60);
 
@@ -46,16 +49,12 @@ const REFINEMENTS: usize = 3;
 /// Number of visits to each point before rates are offered.
 const SECOND: usize = 2;
 
-/// Shares of the time of visits after which no point is visited for the second time, or brought to its
-/// minimum: a run that is asked to be short is, with wider intervals.
-const SECOND_WITHIN: f64 = 0.7;
-const LEAST_WITHIN: f64 = RUN_MOST;
-
 /// Time of all offered rates with their warm-ups, in times of the longest point; a visit that has begun
 /// is completed.
 const RATE_VISITS: f64 = 8.0;
 
-/// Fewest visits to offered rates, however long all else took: with fewer there is seldom a curve.
+/// Fewest visits to offered rates, however long all else took: with fewer there is seldom a curve. Depths are
+/// not visited again in the time that these need.
 const RATES_LEAST: usize = 4;
 
 /// Longest time of a run, as a multiple of that of its visits.
@@ -136,9 +135,9 @@ impl Plan for CalibrateRequest {
             .or_else(|| done.next_between())
             .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, LARGE_DEPTH_MAX))
             .or_else(|| done.unless_done(Coordinates::Stream))
-            .or_else(|| done.visit_within(SECOND_WITHIN, least.min(SECOND)))
+            .or_else(|| done.next_visit_in_time(least.min(SECOND), self.least_of_rates()))
             .or_else(|| done.next_rate())
-            .or_else(|| done.visit_within(LEAST_WITHIN, least))
+            .or_else(|| done.next_visit_in_time(least, 0.0))
             .or_else(|| done.next_extra_visit(false))
             .or_else(|| done.next_closing())
             .or_else(|| ranks::next(self.ranks, done.host_load(), done.points))
@@ -316,6 +315,12 @@ impl CalibrateRequest {
         (self.point_least > Nanos(0)).then(|| Visits::of(self.point_least, self.point_most))
     }
 
+    /// The usual time of the fewest visits to offered rates, in seconds.
+    fn least_of_rates(&self) -> f64 {
+        let visit = self.point_most.plus(Nanos(WARM_UP.most.0 / 2));
+        RATES_LEAST as f64 * visit.as_secs_f64()
+    }
+
     /// The depth that the search tries after `depth`. Whatever the number of disks, the second
     /// depth is low enough to find a knee at low depths.
     fn deeper(&self, depth: u32) -> u32 {
@@ -328,11 +333,13 @@ impl CalibrateRequest {
         next.min(self.depth_max)
     }
 
-    /// Bytes of the part that is read twice: whole large I/Os; 0 if the volume is too small to show
-    /// anything.
+    /// Bytes of the part that is read twice: whole large I/Os, fewer in a shorter run; 0 if the volume is too
+    /// small to show anything.
     fn pass(&self, usable: u64) -> u64 {
         let large = u64::from(self.large);
-        let bytes = PASS_MAX.min(usable / 8) / large * large;
+        let seconds = self.visits_until.map(|until| until.0 / 1_000_000_000);
+        let most = seconds.map_or(PASS_MAX, |seconds| PASS_PER_SECOND.saturating_mul(seconds));
+        let bytes = most.min(PASS_MAX).min(usable / 8) / large * large;
         if bytes < 8 * large { 0 } else { bytes }
     }
 
@@ -706,10 +713,10 @@ impl<'a> DonePoints<'a> {
         })
     }
 
-    /// The next of the visits that bring every read to `count`, until this share of the time of visits is
-    /// over.
-    fn visit_within(&self, share: f64, count: usize) -> Option<Coordinates> {
-        let is_time = self.has_time(share);
+    /// The next of the visits that bring every read to `count`, while more than `reserved` seconds are left
+    /// for what follows.
+    fn next_visit_in_time(&self, count: usize, reserved: f64) -> Option<Coordinates> {
+        let is_time = self.time_left(self.request.point_seconds()) > reserved;
         is_time.then(|| self.next_visit(count, false)).flatten()
     }
 
@@ -720,24 +727,20 @@ impl<'a> DonePoints<'a> {
         spent.map(|point| point.warm_up_s + point.measured_s).sum()
     }
 
-    /// True if this share of the time of visits is not over.
-    fn has_time(&self, share: f64) -> bool {
-        let until = self.request.visits_until;
-        until.is_none_or(|until| self.spent() <= share * until.as_secs_f64())
-    }
-
     /// Seconds until the run has taken as long as it may, without the closing measurement, and without half
-    /// of a visit of `visit_s`: one that has begun is completed. `None` if it may take any time.
-    fn time_left(&self, visit_s: f64) -> Option<f64> {
-        let until = self.request.visits_until?.as_secs_f64();
+    /// of a visit of `visit_s`: one that has begun is completed. Infinite if it may take any time.
+    fn time_left(&self, visit_s: f64) -> f64 {
+        let Some(until) = self.request.visits_until else {
+            return f64::INFINITY;
+        };
         let closing = self.request.closing.plus(WARM_UP.least).as_secs_f64();
-        Some(RUN_MOST * until - closing - visit_s / 2.0 - self.spent())
+        RUN_MOST * until.as_secs_f64() - closing - visit_s / 2.0 - self.spent()
     }
 
     /// A further visit to a point that is known less well than requested.
     fn next_extra_visit(&self, writes: bool) -> Option<Coordinates> {
         let request = self.request;
-        if !self.has_time(1.0) {
+        if self.time_left(request.point_seconds()) <= 0.0 {
             return None;
         }
         request
@@ -747,8 +750,8 @@ impl<'a> DonePoints<'a> {
             })
     }
 
-    /// The closing measurement, at the lowest load with the full throughput of the plateau, which is
-    /// the knee or slightly above.
+    /// The closing measurement, at the knee, or at the lowest measured load that is twice as high if it is not
+    /// certain that the knee has the full throughput of the plateau.
     fn next_closing(&self) -> Option<Coordinates> {
         let is_of_knee =
             |point: &PointSummary| matches!(point.coordinates, Coordinates::ClosingDepth { .. });
@@ -756,8 +759,13 @@ impl<'a> DonePoints<'a> {
             return None;
         }
         let knee = self.knee()?;
+        let certain = knee.range.high.unwrap_or(f64::INFINITY);
+        let least = certain.min(2.0 * knee.load).max(knee.plateau.from);
+        let depths = self.of(Step::Depth);
+        let depths = depths.map(|(point, _)| f64::from(point.coordinates.outstanding()));
+        let depth = depths.filter(|depth| *depth >= least).min_by(f64::total_cmp);
         Some(Coordinates::ClosingDepth {
-            depth: whole_depth(knee.plateau.from),
+            depth: whole_depth(depth.unwrap_or(knee.plateau.from)),
         })
     }
 
@@ -775,9 +783,10 @@ impl<'a> DonePoints<'a> {
         let left = RATE_VISITS * self.request.point_most.as_secs_f64() - spent;
         let visits: usize = rates().map(|(point, _)| point.visits_made()).sum();
         let a_visit = self.request.point_most.plus(WARM_UP.most).as_secs_f64();
-        let left = match self.time_left(a_visit) {
-            Some(of_run) if visits >= RATES_LEAST => left.min(of_run),
-            _ => left,
+        let left = if visits >= RATES_LEAST {
+            left.min(self.time_left(a_visit))
+        } else {
+            left
         };
         if left <= 0.0 {
             return None;

@@ -6,6 +6,7 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::plan::search::SMALL;
+use rigel_analyse::search::unseen::shows_cache;
 use rigel_analyse::{ClassSummary, PointSummary, answers_from_cache};
 use rigel_model::{Coordinates, Load, MIB, Mix, Nanos, Pattern, Point, Stream, Until, WarmUp};
 
@@ -38,7 +39,8 @@ pub(super) fn next(
         done.iter()
             .find(|point| point.coordinates.depth() == Some(1))?,
     )?;
-    if low.latency?.p50_us >= below.as_micros_f64() || is_found(done, &low) {
+    let is_slow = low.latency?.p50_us >= below.as_micros_f64();
+    if is_slow || !shows_cache(&low) || is_found(done, &low) {
         return None;
     }
     let bytes = size(request, low.iops, usable)?;

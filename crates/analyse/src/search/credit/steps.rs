@@ -15,7 +15,7 @@ pub(crate) const STEP: f64 = 1.25;
 pub(super) const LASTS: f64 = 1.15;
 
 /// Deviations that make a fall of throughput more than chance, which a run has many occasions for.
-pub(super) const STEP_DEVIATIONS: f64 = 4.0;
+pub(crate) const STEP_DEVIATIONS: f64 = 4.0;
 
 /// Bytes of the part of the volume whose reads were fast only because of credit, if one was.
 pub(crate) fn bytes_on_credit(records: &[PointRecord], points: &[PointSummary]) -> Option<u64> {
