@@ -278,7 +278,8 @@ fn a_bound_that_no_operation_alone_keeps_is_kept_at_no_rate() {
 #[test]
 fn bunches_of_slow_operations_are_no_overload_and_no_rate_in_a_quiet_time_is_kept() {
     // One read in five hundred takes 50 ms: 11,445 a second at most, 8,867 within 60 ms at p99.9.
-    for seed in 1..=4 {
+    let mut kept_above = Vec::new();
+    for seed in 1..=16 {
         let place = Place::new("unseen-bunches");
         let target = "sim:4,250us,slow=50ms@0.2% --max-latency 60ms@p99.9";
         let command = format!("calibrate {target} --seed {seed} --out run --no-progress --json");
@@ -290,8 +291,10 @@ fn bunches_of_slow_operations_are_no_overload_and_no_rate_in_a_quiet_time_is_kep
             assert!(!is_light || class["met"] != false, "{seed}: {class}");
         }
         let kept = report["calibration"]["sustained"]["kept_rate"].as_f64();
-        assert!(kept.is_none_or(|kept| kept < 9_000.0), "{seed}: {kept:?}");
+        kept_above.extend(kept.filter(|kept| *kept > 9_000.0));
     }
+    // Certain means 95 %: of sixteen runs, three or more are wrong in one of twenty.
+    assert!(kept_above.len() <= 2, "{kept_above:?}");
 }
 
 #[test]

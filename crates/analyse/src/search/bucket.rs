@@ -146,13 +146,15 @@ impl TokenBucket {
         (is_one && is_certain).then(|| {
             let longest = parts.iter().map(|one| one.paused).fold(0.0, f64::max);
             let of_refill = line.error(&parts).max(error / longest.max(1.0));
-            let burst = around(most.operations, error);
+            // What was read in a pause after which the bucket was full is not missing in it.
+            let lent = most.operations - if is_full { most.paused } else { 0.0 };
+            let burst = around(lent, error);
             Self {
                 sustained_per_s: Estimate::new(slow, Some(mean.limits())).with_least_error(),
                 refill_per_s: Estimate::new(refill, Some(around(refill, of_refill)))
                     .with_least_error(),
                 burst: Estimate::new(
-                    most.operations,
+                    lent,
                     Some(Limits {
                         high: burst.high.filter(|_| is_full),
                         ..burst

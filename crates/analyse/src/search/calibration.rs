@@ -426,8 +426,9 @@ impl ClosingFigures {
 }
 
 /// The throughput of the plateau and of the closing measurement, in proportion to their times. The
-/// closing measurement is in one piece, so that a change between visits adds to its error. Where they differ
-/// by more than chance, if only by a little, the lowest load of the plateau may do slightly less than others.
+/// closing measurement is in one piece, so that a change between visits adds to its error, if it is more than
+/// chance. Where they differ by more than chance, if only by a little, the lowest load of the plateau may do
+/// slightly less than others.
 fn together(
     searched: AtLoad,
     closing: AtLoad,
@@ -449,7 +450,7 @@ fn together(
         }
     }
     let share = closing_s / (closing_s + search_s);
-    let closing = match variation {
+    let closing = match variation.filter(Variation::is_significant) {
         Some(variation) => closing.iops.with_error(variation.of_a_visit()),
         None => closing.iops,
     };

@@ -3,10 +3,10 @@
 //!
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
-use crate::{ClassSummary, PointSummary};
 use crate::figures::quantity::time;
 use crate::search::calibration::Calibration;
 use crate::search::reread::RereadTest;
+use crate::{ClassSummary, PointSummary};
 use rigel_model::record::journal::Header;
 use rigel_model::record::{KindRecord, PointRecord, StreamRecord};
 use rigel_model::{

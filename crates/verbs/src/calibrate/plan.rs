@@ -763,7 +763,9 @@ impl<'a> DonePoints<'a> {
         let least = certain.min(2.0 * knee.load).max(knee.plateau.from);
         let depths = self.of(Step::Depth);
         let depths = depths.map(|(point, _)| f64::from(point.coordinates.outstanding()));
-        let depth = depths.filter(|depth| *depth >= least).min_by(f64::total_cmp);
+        let depth = depths
+            .filter(|depth| *depth >= least)
+            .min_by(f64::total_cmp);
         Some(Coordinates::ClosingDepth {
             depth: whole_depth(depth.unwrap_or(knee.plateau.from)),
         })
