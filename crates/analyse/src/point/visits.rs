@@ -128,11 +128,12 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
                 let Some(class) = point.classes.first() else {
                     continue;
                 };
-                // At an offered rate, what a stall delays is done after it.
-                let offered = class.offered.map(|_| class.stalls);
-                if let Some(lost) = class.lost.as_ref().or(offered.as_ref()) {
-                    evidence.include(lost, point.measured_s);
-                }
+                // At an offered rate, what a stall delays is done after it. The operations that wait
+                // for a stall tell its length, if most of it lies outside the visit.
+                let seen = class
+                    .lost
+                    .filter(|lost| lost.squares > class.stalls.squares);
+                evidence.include(&seen.unwrap_or(class.stalls), point.measured_s);
             }
         }
         for point in points.iter_mut() {
@@ -199,4 +200,48 @@ fn widen_class(class: &mut ClassSummary, added: Option<Spread>, at_least: Spread
         p99_us: limits(LatencyFigure::P99, known.p99_us),
         p999_us: limits(LatencyFigure::P999, known.p999_us),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::reads_of_a_millisecond;
+    use crate::point::events::Events;
+    use crate::point::summary::summarise;
+
+    /// The relative error of a measurement of 10 s at depth 2, where one at depth 1 met these events.
+    fn error_beside(lost: Events, stalls: Events) -> f64 {
+        let points = [1, 2].map(|depth| {
+            let mut point = summarise(&reads_of_a_millisecond());
+            point.coordinates = Coordinates::at_depth(depth);
+            point
+        });
+        let [mut met, mut other] = points;
+        (met.classes[0].lost, met.classes[0].stalls) = (Some(lost), stalls);
+        other.classes[0].lost = Some(Events::default());
+        let mut points = [met, other];
+        widen(&mut points);
+        let iops = points[1].classes[0].confidence.unwrap().iops;
+        iops.error / iops.value
+    }
+
+    fn one(seconds: f64) -> Events {
+        Events {
+            times: 1,
+            seconds,
+            squares: seconds * seconds,
+        }
+    }
+
+    #[test]
+    fn a_stall_counts_with_its_length_however_little_of_it_lies_in_a_visit() {
+        let none = Events::default();
+        let error = error_beside(one(0.4), one(3.0));
+        // One event of 3 s in 20 s, over 10 s.
+        let expected = (3.0f64 * 3.0 / 20.0 / 10.0).sqrt();
+        assert!((error / expected - 1.0).abs() < 1e-9, "{error}");
+        // A slow phase, in which operations went on.
+        assert!((error_beside(one(3.0), none) / expected - 1.0).abs() < 1e-9);
+        assert!(error_beside(none, none) < 1e-3);
+    }
 }
