@@ -157,10 +157,12 @@ fn suspicions(target: &Target, facts: &TargetFacts, memory: Bytes) -> Vec<(f64, 
     }
 }
 
-/// True if these reads are enough for a median that may show a cache: that of a handful is fast by chance.
-pub fn shows_cache(reads: &ClassSummary) -> bool {
+/// The median response time of reads in microseconds, which may show a cache; `None` of a handful, whose
+/// median is low by chance.
+pub fn certain_median_us(reads: &ClassSummary) -> Option<f64> {
     const OPERATIONS_LEAST: u64 = 100;
-    reads.done >= OPERATIONS_LEAST
+    let latency = reads.latency.filter(|_| reads.done >= OPERATIONS_LEAST)?;
+    Some(latency.p50_us)
 }
 
 /// The median of reads at depth 1 below which a cache is suspected to hold all of this target;
@@ -173,39 +175,32 @@ pub fn suspect_below(target: &Target, facts: &TargetFacts, memory: Bytes) -> Opt
 /// Suspects that the whole target lies in a cache, or says that one was seen. The cache test compares
 /// a part of the volume with the whole, and if both are in a cache, nothing differs.
 fn cache_suspected(header: &Header, calibration: &Calibration) -> Option<Finding> {
-    let low = calibration.low_load?;
-    let mut reads = calibration.points.iter();
-    let alone = reads.find(|point| point.coordinates.depth() == Some(1));
-    let alone = alone.and_then(|point| point.classes.first());
     // A part that answered faster than the whole shows that the whole is in no cache.
-    if calibration.cache.cache_at_least.is_some() || !alone.is_none_or(shows_cache) {
+    if calibration.cache.cache_at_least.is_some() {
         return None;
     }
-    suspected_by(
-        header,
-        low.p50_us.value,
-        "reads at depth 1",
-        calibration.cache.reread,
-    )
+    let mut reads = calibration.points.iter();
+    let alone = reads.find(|point| point.coordinates.depth() == Some(1))?;
+    let reread = calibration.cache.reread;
+    suspected_by(header, alone.classes.first()?, "reads at depth 1", reread)
 }
 
 /// The suspicion by the reads at the load with the fewest outstanding.
 pub fn suspected_at_depths(header: &Header, points: &[PointSummary]) -> Option<Finding> {
     let reads = points.iter().filter(|point| point.step() == Step::Depth);
     let point = reads.min_by_key(|point| point.coordinates.outstanding())?;
-    let class = point.classes.first().filter(|class| shows_cache(class))?;
-    let p50_us = class.latency?.p50_us;
     let reads = format!("reads at {}", point.coordinates);
-    suspected_by(header, p50_us, &reads, None)
+    suspected_by(header, point.classes.first()?, &reads, None)
 }
 
-/// The suspicion where half of `reads` take `p50_us` or less, and what reading parts again showed.
+/// The suspicion by reads, which are called so, and what reading parts again showed.
 pub fn suspected_by(
     header: &Header,
-    p50_us: f64,
+    class: &ClassSummary,
     reads: &str,
     reread: Option<RereadTest>,
 ) -> Option<Finding> {
+    let p50_us = certain_median_us(class)?;
     let (_, why) = suspicions(&header.target, &header.facts, header.host.memory)
         .into_iter()
         .find(|(below_us, _)| p50_us < *below_us)?;
@@ -351,21 +346,28 @@ fn written_bytes(visit: &PointRecord) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples::{calibration as example, header};
-    use crate::{AtLoad, Estimate};
+    use crate::examples::{calibration as example, header, reads_of_a_millisecond};
+    use crate::summarise;
     use rigel_model::record::{Coverage, End, KindRecord, Window};
     use rigel_model::{Coordinates, Nanos};
 
+    /// A calibration of which half of the reads at depth 1 took `p50_us` or less.
+    fn found(p50_us: f64) -> Calibration {
+        let mut point = summarise(&reads_of_a_millisecond());
+        point.coordinates = Coordinates::at_depth(1);
+        point.classes[0].latency.as_mut().unwrap().p50_us = p50_us;
+        Calibration {
+            points: vec![point],
+            ..example()
+        }
+    }
+
     /// The finding about a cache, on a target of `gib` GiB and a host with 16 GiB.
     fn suspected(header: &Header, gib: u64, p50_us: f64) -> bool {
-        let (mut found, mut header) = (example(), header.clone());
+        let mut header = header.clone();
         header.facts.usable = Bytes(gib * GIB);
         header.host.memory = Bytes(16 * GIB);
-        found.low_load = found.low_load.map(|at| AtLoad {
-            p50_us: Estimate::from(p50_us),
-            ..at
-        });
-        cache_suspected(&header, &found).is_some()
+        cache_suspected(&header, &found(p50_us)).is_some()
     }
 
     fn on(name: &str, transport: Option<&str>, rotational: bool) -> Header {
@@ -431,10 +433,12 @@ mod tests {
 
     #[test]
     fn a_cache_that_a_part_of_the_volume_shows_is_not_suspected_again() {
-        let (mut found, mut header) = (example(), on("vda", None, false));
-        found.low_load.as_mut().unwrap().p50_us.value = 20.0;
+        let (mut found, mut header) = (found(20.0), on("vda", None, false));
         header.facts.usable = Bytes(4 * GIB);
         assert!(cache_suspected(&header, &found).is_some());
+        found.points[0].classes[0].done = 20;
+        assert!(cache_suspected(&header, &found).is_none(), "by a handful");
+        found.points[0].classes[0].done = 10_000;
         found.cache.cache_at_least = Some(GIB);
         assert!(cache_suspected(&header, &found).is_none());
     }

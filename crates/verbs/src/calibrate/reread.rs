@@ -6,7 +6,7 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::plan::search::SMALL;
-use rigel_analyse::search::unseen::shows_cache;
+use rigel_analyse::search::unseen::certain_median_us;
 use rigel_analyse::{ClassSummary, PointSummary, answers_from_cache};
 use rigel_model::{Coordinates, Load, MIB, Mix, Nanos, Pattern, Point, Stream, Until, WarmUp};
 
@@ -34,13 +34,11 @@ pub(super) fn next(
     usable: u64,
 ) -> Option<Coordinates> {
     let below = request.suspect_below?;
-    let class = |point: &'_ PointSummary| point.classes.first().cloned();
-    let low = class(
-        done.iter()
-            .find(|point| point.coordinates.depth() == Some(1))?,
-    )?;
-    let is_slow = low.latency?.p50_us >= below.as_micros_f64();
-    if is_slow || !shows_cache(&low) || is_found(done, &low) {
+    let mut reads = done.iter();
+    let alone = reads.find(|point| point.coordinates.depth() == Some(1))?;
+    let low = alone.classes.first()?;
+    let is_slow = certain_median_us(low)? >= below.as_micros_f64();
+    if is_slow || is_found(done, low) {
         return None;
     }
     let bytes = size(request, low.iops, usable)?;

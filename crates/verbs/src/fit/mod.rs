@@ -61,7 +61,7 @@ fn cache_suspected(header: &Header, result: &FitResult) -> Option<Finding> {
     let name = DemandKind::RandomReads.words();
     let class = point.classes.iter().find(|class| class.name == name)?;
     let reads = format!("{name} at {} ×", multiple(lowest));
-    unseen::suspected_by(header, class.latency?.p50_us, &reads, None)
+    unseen::suspected_by(header, class, &reads, None)
 }
 
 impl Verb for FitRequest {
