@@ -5,6 +5,7 @@ use super::exit_status::exit_status;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::membership::Membership;
 use super::output::{self, remark};
+use super::target::is_model;
 use super::{database, demand, page, sql_args};
 use clap::Args;
 use rigel_analyse::RunTrust;
@@ -400,7 +401,7 @@ impl FitArgs {
     /// was named first.
     fn refuse_target_first(&self, demand: &Path) -> Result<(), Error> {
         let shown = demand.display();
-        let what = if demand.to_str().is_some_and(|name| name.starts_with("sim:")) {
+        let what = if is_model(demand) {
             format!("DEMAND '{shown}' is a model of a storage")
         } else if demand.is_dir() && !demand.join(journal::FILE_NAME).exists() {
             format!("DEMAND '{shown}' is a directory in which no run is")

@@ -4,7 +4,7 @@
 use rigel_database::access::{has_scheme, shown};
 use rigel_device::bounded;
 use rigel_device::engine::opened::Opened;
-use rigel_model::{Bytes, Error, GIB, Layout, SimSpec, Target, usage};
+use rigel_model::{Bytes, Error, Layout, Target, usage};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -172,21 +172,5 @@ pub(super) fn is_model(target: &Path) -> bool {
 
 /// The model of a device that `target` names; `None` for a path.
 fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
-    let text = target.to_str()?;
-    if let Some(spec) = text.strip_prefix("sim:") {
-        return Some(spec.parse::<SimSpec>().map(Target::Sim));
-    }
-    let size = text.strip_prefix("null:")?;
-    let bytes = if size.is_empty() {
-        Ok(Bytes(4 * GIB))
-    } else {
-        size.parse::<Bytes>()
-    };
-    let named = |_| {
-        usage!(
-            "'{size}' in '{text}' is not a size",
-            "write it as null:4GiB, or just null:"
-        )
-    };
-    Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
+    target.to_str().and_then(Target::model)
 }

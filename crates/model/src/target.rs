@@ -351,6 +351,26 @@ impl fmt::Display for SimSpec {
 }
 
 impl Target {
+    /// The model of a device that `name` is, such as `sim:4,1ms`, or what is wrong with it; `None` of a path.
+    pub fn model(name: &str) -> Option<Result<Self, Error>> {
+        if let Some(spec) = name.strip_prefix("sim:") {
+            return Some(spec.parse().map(Self::Sim));
+        }
+        let size = name.strip_prefix("null:")?;
+        let bytes = if size.is_empty() {
+            Ok(Bytes(4 * GIB))
+        } else {
+            size.parse()
+        };
+        let named = |_| {
+            usage!(
+                "'{size}' in '{name}' is not a size",
+                "write it as null:4GiB, or just null:"
+            )
+        };
+        Some(bytes.map(|bytes| Self::Null { bytes }).map_err(named))
+    }
+
     /// True if it is a server that is made for the run and removed.
     pub fn is_private(&self) -> bool {
         matches!(

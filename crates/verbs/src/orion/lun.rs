@@ -3,7 +3,7 @@
 //! Input: a test's name, and the text of a file. Output: where the list may be, and its targets.
 //! Opens no file.
 
-use rigel_model::{Error, usage};
+use rigel_model::{Error, Target, usage};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ pub fn parse(
                 number = index + 1
             ));
         }
-        if name.starts_with("sim:") || name.starts_with("null:") {
+        if Target::model(name).is_some() {
             return Err(usage!(
                 "'{path}' lists '{name}', a model, which is no file or device",
                 "give it with --target '{name}'",
