@@ -73,7 +73,8 @@ pub fn fell_behind(records: &[PointRecord]) -> Option<Finding> {
 
 /// The first load that did certainly less than one before it that was served, the most that it can have done
 /// in a second, and the rate that was served. What completed of the measured time came after all that was
-/// due in the warm-up: that much was done at most.
+/// due in the warm-up: that much was done at most, while nothing stalled. No stall is longer than the longest
+/// operation took in the storage, and credit that ran out makes none as long.
 fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
     const SERVED: f64 = 0.98;
     let mut served: BTreeMap<&str, f64> = BTreeMap::new();
@@ -84,13 +85,18 @@ fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
             return None;
         }
         let (warm_s, measured_s) = (visit.warm_up.as_secs_f64(), visit.measured.as_secs_f64());
-        let done = stream.done() as f64;
+        let total = stream.total();
+        let done = total.done as f64;
+        let stalled_s = total
+            .service
+            .map_or(0.0, |service| service.max as f64 / 1e9);
         let before = served.entry(&stream.name).or_insert(0.0);
         if done >= SERVED * rate * measured_s {
             *before = before.max(rate);
             return None;
         }
-        let most = (rate * warm_s + done + stream.slots() as f64) / (warm_s + measured_s);
+        let served_s = (warm_s + measured_s - stalled_s).max(f64::MIN_POSITIVE);
+        let most = (rate * warm_s + done + stream.slots() as f64) / served_s;
         let is_more = rate > *before;
         (is_more && most * STEP < *before).then_some((visit.coordinates, most, *before))
     })
@@ -158,6 +164,7 @@ fn of_medians(medians: &[f64], width_s: f64, per_s: f64) -> Option<FellBehind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rigel_model::record::Latencies;
     use rigel_model::{Arrivals, Ratio};
 
     fn is_found(medians: &[f64]) -> bool {
@@ -193,6 +200,13 @@ mod tests {
         assert!(!found(&[point(2000.0, 10, 1), point(1000.0, 1000, 20)]));
         // The backlog of the warm-up is served first.
         assert!(!found(&[served.clone(), point(2000.0, 800, 20)]));
+        // Nothing is done in a stall.
+        let mut stalled = point(2000.0, 10, 20);
+        let service = stalled.streams[0].kinds[0].windows[0]
+            .service
+            .insert(Latencies::default());
+        service.max = stalled.measured.0;
+        assert!(!found(&[served.clone(), stalled]));
         // Less is done because less is offered, by chance less than on average.
         assert!(!found(&[served.clone(), point(500.0, 450, 20)]));
         assert!(!found(&[served]));
