@@ -80,16 +80,15 @@ fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
     let mut served: BTreeMap<&str, f64> = BTreeMap::new();
     visits.iter().find_map(|visit| {
         let (stream, rate) = offered(visit)?;
-        let mut windows = stream.kinds.iter().flat_map(|kind| &kind.windows);
-        if windows.any(|window| window.failures() > 0) {
+        let windows = || stream.kinds.iter().flat_map(|kind| &kind.windows);
+        if windows().any(|window| window.failures() > 0) {
             return None;
         }
         let (warm_s, measured_s) = (visit.warm_up.as_secs_f64(), visit.measured.as_secs_f64());
-        let total = stream.total();
-        let done = total.done as f64;
-        let stalled_s = total
-            .service
-            .map_or(0.0, |service| service.max as f64 / 1e9);
+        let done = stream.done() as f64;
+        let services = windows().filter_map(|window| window.service.as_ref());
+        let longest = services.map(|service| service.max).max();
+        let stalled_s = longest.unwrap_or(0) as f64 / 1e9;
         let before = served.entry(&stream.name).or_insert(0.0);
         if done >= SERVED * rate * measured_s {
             *before = before.max(rate);
