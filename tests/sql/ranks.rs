@@ -127,12 +127,9 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
         ended(ranks, 0);
         let run = Run::read(&place.0.join("run")).unwrap();
         let parts = run.ranks.parts.iter().flat_map(|point| &point.parts);
-        let counted = |sample: &rigel_model::Sample| sample.server.is_some();
-        assert!(
-            parts
-                .into_iter()
-                .all(|part| part.record.samples.iter().all(counted))
-        );
+        // After a point each host waits for its server; a sample in between may be of the host alone.
+        let ends = parts.map(|part| part.record.samples.last().unwrap().server.is_some());
+        assert_eq!(ends.collect::<Vec<_>>(), [true; 2]);
 
         let urls = format!("{} {}", servers[0].url(), servers[1].url());
         let line = format!("sql run {urls} -t 1 --work-loop 9 --warm-up 0s --out other");
