@@ -4,7 +4,7 @@ use crate::figures::latency::LatencyFigure;
 use crate::point::backlog::RateMet;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
-use rigel_model::Coordinates;
+use rigel_model::{Coordinates, Step};
 use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 use std::num::NonZeroU32;
@@ -81,6 +81,13 @@ impl AtLoad {
     pub(super) fn with_least_error(self) -> Self {
         self.with_rate(self.iops.with_least_error())
     }
+}
+
+/// The random reads that wait for no other: those of depth 1; `None` if there are none.
+pub fn reads_alone(points: &[PointSummary]) -> Option<&ClassSummary> {
+    let mut depths = points.iter().filter(|point| point.step() == Step::Depth);
+    let alone = depths.find(|point| point.coordinates.depth() == Some(1))?;
+    alone.classes.first()
 }
 
 /// The figures at one offered rate.

@@ -4,7 +4,7 @@
 //! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that
 //! point's summary.
 
-use super::at_load::AtLoad;
+use super::at_load::{AtLoad, reads_alone};
 use super::credit::{burst_credit, bytes_on_credit, ran_out};
 use super::kernel_witness::contradicted;
 use super::reread::RereadTest;
@@ -121,10 +121,7 @@ impl CacheTest {
                 .filter(read)
                 .map(|class| class.bytes_per_s() / 1e6)
         };
-        let alone = points
-            .iter()
-            .find(|point| point.coordinates.depth() == Some(1));
-        let whole = alone.and_then(|point| point.classes.first());
+        let whole = reads_alone(points);
         let mut sets: Vec<(u64, &ClassSummary)> = points
             .iter()
             .filter_map(|point| match point.coordinates {

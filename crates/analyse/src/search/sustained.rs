@@ -5,7 +5,7 @@
 //! operations within the bound, or by all rates together if the storage stalls: kept, broken or
 //! undecided.
 
-use super::at_load::AtLoad;
+use super::at_load::{AtLoad, reads_alone};
 use super::bracket::Bracket;
 use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
 use super::shape::CurveShape;
@@ -224,12 +224,8 @@ fn crossing(points: &[PointSummary]) -> Option<Crossing> {
 
 /// Times of operations at depth 1, where nothing waits.
 fn service_times(points: &[PointSummary]) -> ServiceTimes {
-    let mut depths = points.iter().filter(|point| point.step() == Step::Depth);
-    let alone = depths.find(|point| point.coordinates.depth() == Some(1));
-    let class = alone.and_then(|point| point.classes.first());
-    class
-        .and_then(ServiceTimes::of)
-        .unwrap_or(ServiceTimes::UNKNOWN)
+    let alone = reads_alone(points).and_then(ServiceTimes::of);
+    alone.unwrap_or(ServiceTimes::UNKNOWN)
 }
 
 /// The stalls that all measurements of small reads show. Where no depth was measured, as much is

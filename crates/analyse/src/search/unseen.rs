@@ -4,6 +4,7 @@
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
 use crate::figures::quantity::time;
+use crate::search::at_load::reads_alone;
 use crate::search::calibration::Calibration;
 use crate::search::reread::RereadTest;
 use crate::{ClassSummary, PointSummary};
@@ -179,10 +180,8 @@ fn cache_suspected(header: &Header, calibration: &Calibration) -> Option<Finding
     if calibration.cache.cache_at_least.is_some() {
         return None;
     }
-    let mut reads = calibration.points.iter();
-    let alone = reads.find(|point| point.coordinates.depth() == Some(1))?;
-    let reread = calibration.cache.reread;
-    suspected_by(header, alone.classes.first()?, "reads at depth 1", reread)
+    let alone = reads_alone(&calibration.points)?;
+    suspected_by(header, alone, "reads at depth 1", calibration.cache.reread)
 }
 
 /// The suspicion by the reads at the load with the fewest outstanding.

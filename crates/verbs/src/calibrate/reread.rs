@@ -6,6 +6,7 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::plan::search::SMALL;
+use rigel_analyse::search::at_load::reads_alone;
 use rigel_analyse::search::unseen::certain_median_us;
 use rigel_analyse::{ClassSummary, PointSummary, answers_from_cache};
 use rigel_model::{Coordinates, Load, MIB, Mix, Nanos, Pattern, Point, Stream, Until, WarmUp};
@@ -34,9 +35,7 @@ pub(super) fn next(
     usable: u64,
 ) -> Option<Coordinates> {
     let below = request.suspect_below?;
-    let mut reads = done.iter();
-    let alone = reads.find(|point| point.coordinates.depth() == Some(1))?;
-    let low = alone.classes.first()?;
+    let low = reads_alone(done)?;
     let is_slow = certain_median_us(low)? >= below.as_micros_f64();
     if is_slow || is_found(done, low) {
         return None;

@@ -5,6 +5,7 @@
 use crate::figures::quantity::count;
 use crate::point::steady::step;
 use crate::point::summary::PointSummary;
+use crate::search::at_load::reads_alone;
 use rigel_model::record::{PointRecord, StreamRecord};
 use rigel_model::{Bytes, Coordinates, Finding, FindingName, Nanos, Step};
 
@@ -54,10 +55,7 @@ impl Credit {
 pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
     const AS_THE_WHOLE: f64 = 1.15;
     const WINDOWS_MIN: usize = 5;
-    let alone = points
-        .iter()
-        .find(|point| point.coordinates.depth() == Some(1))?;
-    let whole = alone.classes.first()?.iops;
+    let whole = reads_alone(points)?.iops;
     records.iter().find_map(|record| {
         let Coordinates::Within { bytes } = record.coordinates else {
             return None;
