@@ -194,6 +194,37 @@ fn what_waits_at_the_end_is_drained_and_counts_with_its_time_but_not_for_through
     assert_eq!(summary.met, Some(RateMet::No));
 }
 
+/// Storage that pauses for milliseconds, several times in each window, lets as many operations wait at one
+/// end of a measurement as at any moment: no sign that it does not serve them. More than it serves is never
+/// called served.
+#[test]
+fn a_backlog_like_those_before_it_is_no_overload_whenever_a_measurement_ends() {
+    // Eight of 100 us stand still for 5 ms in each 37 ms: 69,000 a second.
+    const SPEC: &str = "8,100us,stall=5ms/37ms";
+    let at = |rate: f64, end: u64| {
+        let mut point = open(rate, Arrivals::Poisson, 16, 0);
+        point.until = Until::Elapsed(Nanos::from_millis(2000 + end));
+        point.window = Nanos::from_millis(100);
+        let record = simulate(SPEC, &point);
+        (
+            small(&record).drained,
+            analyse::summarise(&record).classes[0].met,
+        )
+    };
+    let calm: Vec<_> = (0..40).map(|end| at(40_000.0, end)).collect();
+    let is_waiting = |(drained, _): &&(u64, _)| *drained > 16;
+    assert!(calm.iter().filter(is_waiting).count() >= 3, "{calm:?}");
+    assert!(
+        calm.iter().all(|(_, met)| *met == Some(RateMet::Yes)),
+        "{calm:?}"
+    );
+    let over: Vec<_> = (0..40).map(|end| at(71_000.0, end)).collect();
+    assert!(
+        over.iter().all(|(_, met)| *met != Some(RateMet::Yes)),
+        "{over:?}"
+    );
+}
+
 /// A stall of 400 ms is seen with all of its length that lies in the measurement, whenever it begins:
 /// in the warm-up, between, or in the last milliseconds.
 #[test]

@@ -139,20 +139,11 @@ pub struct BoundCheck {
     pub independent: Option<f64>,
 }
 
-/// The number of operations that certainly took no longer than the bound: those in a bucket that
-/// contains it are not among them.
-pub(crate) fn within(response: &Histogram, bound: Bound) -> u64 {
-    let fast = response
-        .buckets()
-        .filter(|(_, high, _)| *high <= bound.latency.0);
-    fast.map(|(.., count)| count).sum()
-}
-
 impl BoundCheck {
     /// Counts the operations within the bound. Failed and unserved operations are not within it. To
     /// be certain, neither are those in a histogram bucket that contains the bound.
     pub fn of(response: &Histogram, missed: u64, bound: Bound) -> Self {
-        let within = within(response, bound);
+        let within = response.count_within(bound.latency.0);
         let all = response.count() + missed;
         let share = if all > 0 {
             within as f64 / all as f64
@@ -341,7 +332,7 @@ fn independent(
     } else {
         count
     };
-    let within = |window: &Window| within(&window.response.histogram, bound) as f64;
+    let within = |window: &Window| window.response.histogram.count_within(bound.latency.0) as f64;
     // Failed operations are not within the bound, and have no response time.
     let ended = |window: &Window| (window.response.histogram.count() + window.failures()) as f64;
     let residuals: Vec<f64> = windows

@@ -63,13 +63,23 @@ fn has_drained(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64;
     }
     let windows = record.whole_windows() * 3 / 4;
     // The last operation of the backlog waits for the time in which that many become due.
-    let wait_ns = record.measured.0 as f64 * waited as f64 / due.max(1) as f64;
-    let longest = |at: usize| {
-        let kinds = stream.windows_at(at).map(|window| window.response.max);
-        kinds.max().unwrap_or(0) as f64
+    let half_wait = (record.measured.0 / due.max(1)).saturating_mul(waited) / 2;
+    // Operations of a window that took half of that time, and all. A queue that stands delays them all;
+    // without one some are slow, too, but fewer than waited.
+    let delayed = |at: usize| {
+        let windows = stream
+            .windows_at(at)
+            .map(|window| &window.response.histogram);
+        windows.fold([0, 0], |[delayed, all], one| {
+            [delayed + one.count_above(half_wait), all + one.count()]
+        })
     };
-    let stood = (0..windows).find(|at| longest(*at) >= wait_ns);
-    stood.is_some_and(|from| (from..windows).any(|at| longest(at) < wait_ns / 2.0))
+    let stood = (0..windows).find(|at| 2 * delayed(*at)[0] >= waited);
+    let is_empty = |at: usize| {
+        let [delayed, all] = delayed(at);
+        2 * delayed < all
+    };
+    stood.is_some_and(|from| (from..windows).any(is_empty))
 }
 
 /// True if response times certainly rose through the measurement.
@@ -139,13 +149,9 @@ fn ended_after(stream: &StreamRecord, record: &PointRecord) -> u64 {
             .measured
             .0
             .saturating_sub(record.window.0.saturating_mul(at as u64));
-        let buckets = stream
-            .windows_at(at)
-            .flat_map(|window| window.response.histogram.buckets());
-        buckets
-            .filter(|(low, ..)| *low > left)
-            .map(|(.., count)| count)
-            .sum::<u64>()
+        let windows = stream.windows_at(at);
+        let late = windows.map(|window| window.response.histogram.count_above(left));
+        late.sum::<u64>()
     };
     (0..record.whole_windows()).map(of_window).sum()
 }

@@ -4,7 +4,6 @@
 //! operations over the rates of a run.
 
 use super::stalls::ResponseJump;
-use crate::figures::confidence::within;
 use rigel_model::record::{StreamRecord, Window};
 use rigel_model::{Bound, Load};
 use rigel_stats::curve::LateBlock;
@@ -75,7 +74,8 @@ impl LateOperations {
             let of = || part.iter().filter(|(_, out)| *out == stalled);
             let sum = |count: &dyn Fn(&Window) -> u64| of().map(|(one, _)| count(one)).sum::<u64>();
             let all = sum(&|window| window.response.histogram.count() + window.failures());
-            let in_time = sum(&|window| within(&window.response.histogram, bound));
+            let limit = bound.latency.0;
+            let in_time = sum(&|window| window.response.histogram.count_within(limit));
             LateBlock {
                 load,
                 count: all as f64,

@@ -228,6 +228,19 @@ impl Histogram {
             .map(|&(bucket, count)| (lower_edge(bucket.into()), upper_edge(bucket.into()), count))
     }
 
+    /// The number of values that are certainly not above `limit`: those in the bucket that contains it are
+    /// not among them, unless it is its upper edge.
+    pub fn count_within(&self, limit: u64) -> u64 {
+        let within = self.buckets().take_while(|(_, high, _)| *high <= limit);
+        within.map(|(.., count)| count).sum()
+    }
+
+    /// The number of values that are certainly above `limit`.
+    pub fn count_above(&self, limit: u64) -> u64 {
+        let above = self.buckets().skip_while(|(low, ..)| *low <= limit);
+        above.map(|(.., count)| count).sum()
+    }
+
     /// The band that contains the exact `q`-quantile: the smallest recorded value that at least a
     /// fraction `q` of all values do not exceed. `None` if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Option<Band> {
@@ -328,6 +341,18 @@ mod tests {
             let rank = ((q * values.len() as f64).ceil() as usize).max(1);
             let exact = values[rank - 1];
             prop_assert!(band.low <= exact && exact <= band.high, "{exact} outside {band:?}");
+        }
+
+        #[test]
+        fn values_on_either_side_of_a_limit_are_counted_but_for_those_in_its_bucket(
+            values in prop::collection::vec(latency(), 0..50), limit in latency()
+        ) {
+            let all = histogram(&values);
+            let (within, above) = (all.count_within(limit), all.count_above(limit));
+            let exact = values.iter().filter(|value| **value <= limit).count() as u64;
+            prop_assert!(within <= exact && above <= all.count() - exact);
+            let beside = values.iter().filter(|value| bucket_of(**value) == bucket_of(limit));
+            prop_assert!(all.count() - within - above <= beside.count() as u64);
         }
 
         #[test]
