@@ -9,12 +9,14 @@ cd "$(dirname "$0")/.."
 arch=$1 target=$1-unknown-linux-musl
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 program=dist/rigel-$version-$arch-linux
-try=()
+try=() compiler=gcc
+variable=${target//-/_}
 if [ "$arch" != "$(uname -m)" ]; then
 	compiler=$arch-linux-gnu-gcc try=("qemu-$arch-static")
-	variable=${target//-/_}
-	export "CARGO_TARGET_${variable^^}_LINKER=$compiler" "CC_$variable=$compiler"
+	export "CARGO_TARGET_${variable^^}_LINKER=$compiler"
 fi
+# What is written in C needs no library of C: no compiler of musl's is looked for.
+export "CC_$variable=$compiler"
 # No file names of the machine that builds are in what is given to others.
 remap="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/rigel"
 RIGEL_COMMIT=$(git rev-parse HEAD 2>/dev/null || true) RUSTFLAGS="-C target-feature=+crt-static $remap" \
