@@ -116,6 +116,7 @@ pub(super) fn run(args: &DuetArgs, membership: &Membership) -> Result<u8, Error>
         "its arms are visited by one host",
         "start one process, with --alone; rigel compare compares runs of several hosts",
     )?;
+    args.answers.refuse_unwritable()?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         let servers = args.vary.as_deref().map(|vary| args.servers(vary));
         let servers = servers.transpose()?.unwrap_or_default();

@@ -97,6 +97,7 @@ pub(super) fn run(args: &ExpectArgs, membership: &Membership) -> Result<u8, Erro
         "its expectations are of one host",
         "start one process, with --alone; rigel curve --max-latency measures all hosts together",
     )?;
+    args.answers.refuse_unwritable()?;
     let (expected, targets) = apart(&args.measuring.targets, args.provisioned)?;
     let mut measuring = MeasuringArgs {
         targets,

@@ -194,6 +194,20 @@ impl AnswerArgs {
         self.annotations.is_some() || self.junit.is_some() || self.message.is_some()
     }
 
+    /// Refuses files that could not be written, before anything is measured.
+    pub(super) fn refuse_unwritable(&self) -> Result<(), Error> {
+        for file in [&self.junit, &self.message].into_iter().flatten() {
+            files::refuse_special(file).map_err(|error| {
+                usage!(
+                    "cannot write '{file}': {error}",
+                    "name a file that may be made or replaced",
+                    file = file.display()
+                )
+            })?;
+        }
+        Ok(())
+    }
+
     /// Tells the answers of a run in the forms that are asked for besides the report.
     pub(super) fn tell(&self, measured: &Evaluated) -> Result<(), Error> {
         let Some(found) = measured.answers() else {

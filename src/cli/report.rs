@@ -96,6 +96,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         ));
     }
     let measured = measured.with_expected(&expected);
+    args.answers.refuse_unwritable()?;
     if args.answers.is_any() && measured.answers().is_none() {
         return Err(usage!(
             "nothing is expected of this run",

@@ -579,8 +579,12 @@ fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<Reported
         let (figures, scale) = units.iter().find_map(|(unit, scale)| {
             Some((entry.get(&format!("{key}{unit}"))?.as_object()?, *scale))
         })?;
-        single(figures, scale).map(|latency| ReportedLatency {
+        let latency = single(figures, scale)?;
+        // Older versions do not tell how many their mean is of.
+        let ended = || entry.get("total_ios").and_then(Value::as_u64);
+        Some(ReportedLatency {
             of: name.into(),
+            count: latency.count.or_else(ended),
             ..latency
         })
     };

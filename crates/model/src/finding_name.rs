@@ -70,9 +70,6 @@ finding_names! {
             "With `--verify`: blocks were read that do not hold what was written. *Rotten*: bits differ. *Misdirected*: \
              what was written elsewhere. *Torn*: a part of a write. *Stale*: an earlier write, the last one is lost.",
             "Trust this storage with nothing before you know why.";
-        NothingDone = "nothing-done", Spoil, "warning",
-            "A closed loop completed no operation, and none failed.",
-            "Measure longer.";
         Failures = "failures", Doubt, "warning",
             "Operations failed; the figures describe the others.",
             "Read the log of the kernel (`dmesg`), the device or the database.";
@@ -285,6 +282,9 @@ finding_names! {
             "Offer less.";
     }
     TooShort {
+        NothingDone = "nothing-done", Spoil, "warning",
+            "A closed loop completed no operation, and none failed.",
+            "Measure longer.";
         NotReached = "not-reached", Doubt, "warning",
             "Large reads or writes still gained over 2 % at the last depth.",
             "`rigel curve --size 1MiB --depth 32..256`";

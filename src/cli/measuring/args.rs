@@ -71,10 +71,29 @@ pub(in crate::cli) struct BlocksArgs {
 impl MeasuringArgs {
     /// Joins the other ranks, if a launcher started several. The first thing that a verb does.
     pub(in crate::cli) fn enter(&self, membership: &Membership) -> Result<(), Error> {
+        self.refuse_destroy_of_others()?;
         self.outcome
             .ranks
             .joining
             .enter(membership, !self.destroy.is_empty())
+    }
+
+    /// Refuses leave to destroy what is no target: it is misspelt, or meant for something else.
+    fn refuse_destroy_of_others(&self) -> Result<(), Error> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
+        let is_target = |named: &Path| {
+            self.targets
+                .iter()
+                .any(|one| real(Path::new(one)) == real(named))
+        };
+        match self.destroy.iter().find(|named| !is_target(named)) {
+            Some(other) if !self.targets.is_empty() => Err(usage!(
+                "--destroy '{other}' is no target of this run",
+                "repeat the path of the target",
+                other = other.display()
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// True if the target is a directory, for files that Rigel makes.

@@ -38,13 +38,7 @@ pub(super) fn rate_met(
     is_short: bool,
 ) -> RateMet {
     let grows = growth(stream, record, [due, waited]);
-    // A single writer's queue stands before it, not in the storage, and varies by chance.
-    let waiting_max = if in_flight > 1 {
-        in_flight.min((due / 100).max(1))
-    } else {
-        by_chance(stream, due)
-    };
-    let is_backlog = waited > waiting_max && !has_drained(stream, record, [due, waited]);
+    let is_backlog = ends_with_backlog(stream, record, in_flight);
     if is_backlog || grows == Growth::Certain {
         RateMet::No
     } else if is_short || grows == Growth::Possible || trend.is_some_and(rises) {
@@ -54,6 +48,29 @@ pub(super) fn rate_met(
     }
 }
 
+/// True if at the end of most visits more operations waited than storage that serves the rate lets wait. That
+/// one visit ends in a stall is no sign of an overload.
+fn ends_with_backlog(stream: &StreamRecord, record: &PointRecord, in_flight: u64) -> bool {
+    let has_backlog = |visit: &&PointRecord| {
+        let Some(own) = visit.stream(&stream.name) else {
+            return false;
+        };
+        let unserved: u64 = own.unserved.iter().sum();
+        let total = own.total();
+        let due = total.done + total.failures() + unserved;
+        let waited = unserved.saturating_add(own.drained);
+        // A single writer's queue stands before it, not in the storage, and varies by chance.
+        let most = if in_flight > 1 {
+            in_flight.min((due / 100).max(1))
+        } else {
+            by_chance(own, due)
+        };
+        waited > most && !has_drained(own, visit, [due, waited])
+    };
+    let visits = record.pieces();
+    2 * visits.iter().filter(has_backlog).count() > visits.len()
+}
+
 /// True if as long a backlog as that at the end stood before the last quarter of the measurement, and
 /// drained: slow operations in a bunch make one anywhere, and at the end it is no sign of an overload.
 fn has_drained(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64; 2]) -> bool {
@@ -61,25 +78,28 @@ fn has_drained(stream: &StreamRecord, record: &PointRecord, [due, waited]: [u64;
         // Where some were never started, nobody knows how long they would have waited.
         return false;
     }
-    let windows = record.whole_windows() * 3 / 4;
     // The last operation of the backlog waits for the time in which that many become due.
     let half_wait = (record.measured.0 / due.max(1)).saturating_mul(waited) / 2;
-    // Operations of a window that took half of that time, and all. A queue that stands delays them all;
-    // without one some are slow, too, but fewer than waited.
-    let delayed = |at: usize| {
+    // The operations that took half of that time in windows that followed each other. A queue that stands
+    // delays nearly all of a window; without one some are slow, too, but few.
+    let (mut delayed, mut has_stood) = (0, false);
+    for at in 0..record.whole_windows() * 3 / 4 {
         let windows = stream
             .windows_at(at)
             .map(|window| &window.response.histogram);
-        windows.fold([0, 0], |[delayed, all], one| {
-            [delayed + one.count_above(half_wait), all + one.count()]
-        })
-    };
-    let stood = (0..windows).find(|at| 2 * delayed(*at)[0] >= waited);
-    let is_empty = |at: usize| {
-        let [delayed, all] = delayed(at);
-        2 * delayed < all
-    };
-    stood.is_some_and(|from| (from..windows).any(is_empty))
+        let [slow, all] = windows.fold([0, 0], |[slow, all], one| {
+            [slow + one.count_above(half_wait), all + one.count()]
+        });
+        delayed += slow;
+        has_stood |= 2 * delayed >= waited;
+        if 2 * slow < all {
+            if has_stood {
+                return true;
+            }
+            delayed = 0;
+        }
+    }
+    false
 }
 
 /// True if response times certainly rose through the measurement.

@@ -377,6 +377,9 @@ pub(crate) fn extent_of_stall(
     }
     if whole < 1.0 {
         ""
+    } else if stream.slots() == 1 {
+        // There is no other.
+        ": all I/O stalled"
     } else if f64::from(longest) >= whole {
         ": all I/O stalled"
     } else {

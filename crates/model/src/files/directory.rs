@@ -12,7 +12,7 @@
 //! For other users there are no such checks: they choose their own directories.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -143,12 +143,28 @@ impl Directory {
         }
     }
 
+    /// That the name is free, or that of a regular file.
+    fn refuse_special(&self, name: &OsStr) -> io::Result<()> {
+        match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Ok(()),
+                FileType::Directory => Err(ErrorKind::IsADirectory.into()),
+                FileType::Symlink => Err(io::Error::other("it is a symbolic link")),
+                _ => Err(io::Error::other("it is not a regular file")),
+            },
+        }
+    }
+
     /// Writes a complete file that replaces any file of this name, and waits until it is on disk. A
     /// partial file never has the name of a result.
     ///
     /// # Errors
-    /// It cannot be written; then the old file keeps the name, and nothing else is left.
+    /// The name is that of a link, a device, a pipe or a directory, or the file cannot be written; then the
+    /// name keeps what it has, and nothing else is left.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
+        self.refuse_special(name.as_ref())?;
         // One of 2^64 names, so that nobody can take it in advance.
         let unfinished = format!(
             ".unfinished-{:016x}",
@@ -225,6 +241,16 @@ impl AsFd for Directory {
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (directory, name) = place_of(path)?;
     directory.replace(name, bytes)
+}
+
+/// Refuses a path at which no file could be made, or which names something else than a regular file. Creates
+/// nothing.
+///
+/// # Errors
+/// It is such a path.
+pub fn refuse_special(path: &Path) -> io::Result<()> {
+    let (directory, name) = place_of(path)?;
+    directory.refuse_special(name)
 }
 
 /// Adds to the file at `path`, as [`Directory::append`], or creates it.
@@ -369,4 +395,34 @@ fn refused(why: &str, way_out: &str) -> io::Error {
         ErrorKind::PermissionDenied,
         format!("{why}, and root writes no files there: {way_out}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let folder = std::env::temp_dir().join(format!("rigel-replaced-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        replace(&at("new"), b"one").unwrap();
+        replace(&at("new"), b"two").unwrap();
+        assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+        symlink("new", at("link")).unwrap();
+        std::fs::create_dir(at("inside")).unwrap();
+        for name in ["pipe", "link", "inside"] {
+            let before = std::fs::symlink_metadata(at(name)).unwrap().file_type();
+            assert!(replace(&at(name), b"three").is_err() && refuse_special(&at(name)).is_err());
+            let after = std::fs::symlink_metadata(at(name)).unwrap().file_type();
+            assert_eq!(before, after, "{name}");
+        }
+        assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4);
+        assert!(refuse_special(&at("other")).is_ok() && refuse_special(&at("no/where")).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -173,8 +173,17 @@ fn offered(result: &CurveResult, naming: Naming) -> String {
             if sustained.offered_verdict == Some(BoundVerdict::Broken)
                 && result.bound_verdict() != Some(BoundVerdict::Broken) =>
         {
-            let served = served(result, broken, naming).unwrap_or_default();
-            format!(" No offered rate was served{within}{served}.")
+            let rates = result
+                .points
+                .iter()
+                .filter(|point| point.coordinates.rate().is_some());
+            let mut classes = rates.filter_map(|point| point.classes.first());
+            if classes.all(|class| !class.failed.is_empty()) {
+                " Operations failed at each offered rate, so none was served.".into()
+            } else {
+                let served = served(result, broken, naming).unwrap_or_default();
+                format!(" No offered rate was served{within}{served}.")
+            }
         }
         _ => String::new(),
     };
