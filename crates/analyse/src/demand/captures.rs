@@ -4,6 +4,7 @@
 use super::database_figures::DatabaseFigures;
 use super::distribution::{P99_WAITS_MIN, counted, distribution, quantile_us};
 use super::evidence::{COMMIT, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK};
+use super::streams::possible;
 use rigel_model::record::DatabaseReport;
 use rigel_model::{DemandKind, DemandStream};
 
@@ -53,6 +54,58 @@ pub(super) fn is_of_longer_time(report: &DatabaseReport) -> bool {
         .is_some_and(|(waits, reads)| waits > READS_MIN && waits > ABOVE * reads)
 }
 
+/// Read requests of a snapshot per second, without those of several blocks that are known.
+struct ReadRates {
+    random: Option<f64>,
+    /// How that was derived.
+    how: &'static str,
+    direct: Option<f64>,
+}
+
+impl ReadRates {
+    /// Of all read requests those that are in no other stream are direct, or single blocks that a call of
+    /// several read, of which the histogram has one wait.
+    fn of(report: &DatabaseReport) -> Self {
+        /// A smaller part of all requests is the error of averages of one-minute samples.
+        const PART_MIN: f64 = 0.01;
+        let single = waits_per_s(report, SINGLE_BLOCK);
+        let known = single.unwrap_or(0.0) + waits_per_s(report, MULTI_BLOCK).unwrap_or(0.0);
+        let all = metric(report, "read_iops").filter(|_| !is_of_longer_time(report));
+        let is_much = |rate: &f64| all.is_some_and(|all| *rate > PART_MIN * all && *rate > 0.0);
+        let others = all.map(|all| all - known).filter(is_much);
+        // Without a count of them all others are, where the histogram tells those into the cache.
+        let told =
+            metric(report, "read_iops_direct").or_else(|| others.filter(|_| single.is_some()));
+        let direct = told.zip(others).map(|(direct, others)| direct.min(others));
+        let direct = direct.filter(is_much);
+        let rest = others
+            .map(|others| others - direct.unwrap_or(0.0))
+            .filter(is_much);
+        let (random, how) = match (single, rest) {
+            (Some(single), None) => (Some(single), "counts of the histogram of waits"),
+            (Some(single), Some(rest)) => (
+                Some(single + rest),
+                "read requests without direct and multi-block reads",
+            ),
+            (None, rest) => (
+                rest,
+                "read requests without direct reads: of one block and of several",
+            ),
+        };
+        Self {
+            random,
+            how,
+            direct,
+        }
+    }
+
+    /// Mean size of the reads into the cache, where those of one block and of several are not told apart.
+    fn random_bytes(&self, report: &DatabaseReport) -> Option<f64> {
+        let blocks = metric(report, "read_bks")? - metric(report, "read_bks_direct")?;
+        possible(blocks * f64::from(report.identity.block_bytes?) / self.random?)
+    }
+}
+
 /// The streams of a snapshot.
 pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
     let block = report.identity.block_bytes.map(f64::from);
@@ -73,17 +126,23 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
             "the histogram of waits, over all instances".into()
         },
     };
-    let random = waits_per_s(report, SINGLE_BLOCK);
+    let reads = ReadRates::of(report);
     let multi = waits_per_s(report, MULTI_BLOCK);
     let counts = "counts of the histogram of waits";
-    if random.is_some() {
+    if let Some(random) = reads.random {
+        let (bytes, how) = match multi {
+            Some(_) => (block, reads.how),
+            None => (reads.random_bytes(report), reads.how),
+        };
         found.push(of(
             DemandKind::RandomReads,
             SINGLE_BLOCK,
-            random,
-            block,
-            counts,
+            Some(random),
+            bytes,
+            how,
         ));
+    }
+    if multi.is_some() {
         found.push(of(
             DemandKind::MultiblockReads,
             MULTI_BLOCK,
@@ -92,11 +151,20 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
             counts,
         ));
     }
+    if let Some(direct) = reads.direct {
+        let blocks = metric(report, "read_bks_direct").zip(block);
+        let bytes = blocks.and_then(|(blocks, block)| possible(blocks * block / direct));
+        let how = "direct read requests";
+        found.push(of(DemandKind::DirectReads, &[], Some(direct), bytes, how));
+    }
     let log = waits_per_s(report, LOG_WRITE);
     let writes = metric(report, "write_iops");
-    if let Some((writes, log)) = writes.zip(log) {
-        let derived = "derived: all writes without log writes";
-        let rest = Some((writes - log).max(0.0));
+    if let Some(writes) = writes {
+        let derived = match log {
+            Some(_) => "derived: all writes without log writes",
+            None => "all writes: those of the log are not told apart",
+        };
+        let rest = Some((writes - log.unwrap_or(0.0)).max(0.0));
         found.push(of(
             DemandKind::PageAndDirectWrites,
             &[],

@@ -218,7 +218,7 @@ fn block_bytes(report: &DatabaseReport) -> Option<f64> {
 }
 
 /// A mean size that follows from differences of large rates: `None` if no request is so long.
-fn possible(bytes: f64) -> Option<f64> {
+pub(super) fn possible(bytes: f64) -> Option<f64> {
     /// The parts of a difference are not of exactly the same time.
     const SLACK: f64 = 1.05;
     (bytes > 0.0 && bytes <= REQUEST_MAX_BYTES * SLACK).then_some(bytes)

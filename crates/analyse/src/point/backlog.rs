@@ -1,7 +1,7 @@
 //! Whether an open loop's offered rate is served: what its backlog shows.
 
 use super::steady::Steady;
-use rigel_model::record::{PointRecord, StreamRecord};
+use rigel_model::record::{PointRecord, StreamRecord, Window};
 use serde::{Serialize, Serializer};
 use std::ops::Range;
 
@@ -56,8 +56,8 @@ fn ends_with_backlog(stream: &StreamRecord, record: &PointRecord, in_flight: u64
             return false;
         };
         let unserved: u64 = own.unserved.iter().sum();
-        let total = own.total();
-        let due = total.done + total.failures() + unserved;
+        let windows = own.kinds.iter().flat_map(|kind| &kind.windows);
+        let due = own.done() + windows.map(Window::failures).sum::<u64>() + unserved;
         let waited = unserved.saturating_add(own.drained);
         // A single writer's queue stands before it, not in the storage, and varies by chance.
         let most = if in_flight > 1 {

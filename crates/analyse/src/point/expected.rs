@@ -8,6 +8,7 @@
 //! is one value.
 
 use super::backlog::RateMet;
+use super::lost::upper_median;
 use crate::figures::confidence::{BoundCheck, whole_windows};
 use crate::figures::latency::LatencySummary;
 use crate::figures::quantile::Quantile;
@@ -125,7 +126,7 @@ impl ClassFigures {
 /// What the visits to a load show.
 struct Evidence {
     class: ClassFigures,
-    /// The visits, each as one window, and their lengths in seconds.
+    /// The visits, each as one window, and the time in seconds that each stands for.
     windows: Vec<Window>,
     seconds: Vec<f64>,
     /// All of them.
@@ -151,6 +152,7 @@ impl Evidence {
             is_enough: record.visits.len() >= VISITS_LEAST,
             level,
         };
+        let mut overruns = Vec::new();
         for visit in record.pieces() {
             let own = visit.streams.iter().find(|own| own.name == stream.name);
             let windows = own.map_or_else(Vec::new, |own| match kind {
@@ -160,8 +162,19 @@ impl Evidence {
             let together: Window = windows.iter().sum();
             found.response.merge(&together.response.histogram);
             found.windows.push(together);
-            let length = windows.len() as f64 * visit.window.as_secs_f64();
-            found.seconds.push(length);
+            let width_s = visit.window.as_secs_f64();
+            let idle = if stream.is_open() {
+                0
+            } else {
+                idle_at_first(&windows)
+            };
+            found.seconds.push((windows.len() - idle) as f64 * width_s);
+            overruns.push(overrun_s(&windows, width_s));
+        }
+        if !stream.is_open() {
+            let stalled = stalled_after(&overruns);
+            let seconds = found.seconds.iter_mut().zip(stalled);
+            seconds.for_each(|(seconds, stalled)| *seconds += stalled);
         }
         found
     }
@@ -308,6 +321,34 @@ impl Evidence {
             ..found
         }
     }
+}
+
+/// The windows at the beginning of a closed loop's visit in which nothing was due, since all waited for a stall
+/// that began before it.
+fn idle_at_first(windows: &[Window]) -> usize {
+    let is_idle = |window: &&Window| window.done == 0 && window.failed.is_empty();
+    windows.iter().take_while(is_idle).count()
+}
+
+/// How long after a visit its last operation certainly ended, in seconds.
+fn overrun_s(windows: &[Window], width_s: f64) -> f64 {
+    let ended = windows
+        .iter()
+        .enumerate()
+        .map(|(at, window)| at as f64 * width_s + window.response.max as f64 / 1e9);
+    (ended.fold(0.0, f64::max) - windows.len() as f64 * width_s).max(0.0)
+}
+
+/// The time in seconds for which a stall that began in a visit went on after it. The next visit waits for its
+/// end: what is measured would have the part of each stall in it alone, and the rate be too high.
+fn stalled_after(overruns: &[f64]) -> impl Iterator<Item = f64> {
+    const TIMES_USUAL: f64 = 3.0;
+    const LEAST_S: f64 = 0.02;
+    let usual = upper_median(overruns);
+    let is_stall = move |over: f64| over > TIMES_USUAL * usual + LEAST_S;
+    overruns
+        .iter()
+        .map(move |over| if is_stall(*over) { over - usual } else { 0.0 })
 }
 
 fn undecided(figure: Option<Estimate>, times: Option<f64>) -> ExpectedVerdict {
