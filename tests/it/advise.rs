@@ -60,10 +60,12 @@ fn settings_follow_from_a_device_that_is_known() {
     let rate = 8e6 / microseconds(block);
     // A scan reads 128 KiB at once, and the calibration 1 MiB.
     let scan = f64::from(128 << 10);
-    let of_scan = microseconds(scan) / (scan / block);
+    // Pages of PostgreSQL have 8 KiB, and the calibration read 16 KiB.
+    let page = f64::from(8 << 10);
+    let of_scan = microseconds(scan) / (scan / page);
     close(
         setting(&document, "postgres", "random_page_cost"),
-        microseconds(block) / of_scan,
+        microseconds(page) / of_scan,
     );
     let depth = setting(&document, "postgres", "effective_io_concurrency");
     assert_eq!(depth["value"], "8");

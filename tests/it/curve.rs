@@ -278,7 +278,8 @@ fn one_depth_is_measured_long_enough_to_meet_a_stall_that_comes_every_ten_second
 #[test]
 fn a_curve_that_meets_the_bound_where_nothing_is_served_gives_no_rate() {
     let place = Place::new("curve-beyond");
-    let line = "curve sim:8,100us --rate 10%..120% --max-latency 1ms --seed 1 --no-progress --json";
+    let line =
+        "curve sim:8,100us --rate 40k,60k,71k,90k --max-latency 1ms --seed 1 --no-progress --json";
     let output = rigel(&place, line).output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let sustained = &document["curve"]["sustained"];

@@ -137,6 +137,25 @@ fn a_device_beyond_its_limits_is_found_within_two_minutes() {
     }
 }
 
+/// The next visit waits for the end of a stall, so that visits of half a second have only the beginning of it:
+/// the rate must be that of all of the time all the same.
+#[test]
+fn a_rate_counts_stalls_that_outlast_the_visits_with_their_whole_length() {
+    const RUNS: u64 = 8;
+    // Eight servers of 1 ms on average that stand still for a quarter of the time.
+    const SPEC: &str = "8,1ms,stall=1s/4s";
+    let asked = request(&["iops>=6000".into()], 120);
+    let rates = (0..RUNS).map(|seed| {
+        let (found, _) = expect(SPEC, &asked, 3000 + seed);
+        found.lines[0].figure.unwrap().value
+    });
+    let mean = rates.sum::<f64>() / RUNS as f64;
+    assert!(
+        (5_600.0..6_400.0).contains(&mean),
+        "{mean} instead of 6,000"
+    );
+}
+
 #[test]
 fn a_limit_at_the_truth_is_undecided_and_the_error_is_that_of_the_list() {
     let mut all = lines(1.0);

@@ -699,7 +699,11 @@ impl RowReader<'_> {
     ) -> Result<(), Error> {
         let places = self.places;
         if row.len() != places.names.len() {
-            let why = format!("has {} fields instead of {}", row.len(), places.names.len());
+            let why = format!(
+                "the number of fields is {} and not {}",
+                row.len(),
+                places.names.len()
+            );
             return Err(damaged(
                 self.name,
                 line,
@@ -1172,7 +1176,7 @@ mod tests {
             ),
             (
                 "time,value\n2016-04-23T10:17,5\n2016-04-23T10:2",
-                "line 3: has 1 fields instead of 2",
+                "line 3: the number of fields is 1 and not 2",
             ),
             (
                 "time,a,b\n2016-04-23T10:17,5,6\n",

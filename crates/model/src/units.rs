@@ -106,8 +106,9 @@ impl Nanos {
         let nanos = self.0 as f64;
         let (value, unit) = match self.0 {
             0..1_000 => return (self.0.to_string(), " ns"),
-            1_000..1_000_000 => (nanos / 1e3, " µs"),
-            1_000_000..1_000_000_000 => (nanos / 1e6, " ms"),
+            // From here on it would be "1000 µs".
+            1_000..999_500 => (nanos / 1e3, " µs"),
+            999_500..999_500_000 => (nanos / 1e6, " ms"),
             _ => (nanos / 1e9, " s"),
         };
         // Above these bounds, rounding would add a digit: 9.995 is "10.0".

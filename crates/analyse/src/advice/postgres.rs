@@ -132,9 +132,9 @@ impl TwoSizes {
         }
     }
 
-    /// Pages of one read of a sequential scan.
-    fn pages(self) -> f64 {
-        f64::from(SCAN_READ) / f64::from(self.page_bytes)
+    /// Pages of one read of a sequential scan, whatever size stands for a page.
+    fn pages() -> f64 {
+        f64::from(SCAN_READ) / f64::from(BLOCK)
     }
 
     /// What a random page costs, as the planner charges it: 1 is a page of a sequential scan, which
@@ -145,18 +145,21 @@ impl TwoSizes {
     /// through those of both sizes; the range has what is possible: a longer read costs no less, and
     /// a byte of it no more.
     pub(super) fn random_page_cost(self) -> Estimate {
-        let (pages, scan) = (self.pages(), f64::from(SCAN_READ));
+        let (pages, scan) = (Self::pages(), f64::from(SCAN_READ));
         let (page, large) = (f64::from(self.page_bytes), f64::from(self.large_bytes));
         let within = |ratio: f64| ratio.clamp(1.0, pages);
-        let on_line =
-            |ratio: f64| pages / (1.0 + (1.0 / ratio - 1.0) * (scan - page) / (large - page));
-        let longer = large / scan;
+        // The cost of a read of this size over that of a large one.
+        let cost = |ratio: f64, bytes: f64| ratio + (1.0 - ratio) * (bytes - page) / (large - page);
+        let (block, longer) = (f64::from(BLOCK), large / scan);
+        let on_line = |ratio: f64| pages * cost(ratio, block) / cost(ratio, scan);
+        // Of a page that is as large as what was measured, or a part of it, or more.
+        let (part, more) = ((block / page).min(1.0), (block / page).max(1.0));
         let of = self.page_over_large;
         Estimate::new(
             within(on_line(of.value)),
             of.interval.and_then(Limits::both).map(|known| Limits {
-                low: within(pages * known.low * longer.min(1.0)),
-                high: Some(within(pages * known.high * longer.max(1.0))),
+                low: within(pages * part * known.low * longer.min(1.0)),
+                high: Some(within(pages * more * known.high * longer.max(1.0))),
             }),
         )
     }
@@ -167,7 +170,7 @@ impl TwoSizes {
         let ratio = self.page_over_large.interval.and_then(Limits::both)?;
         let longer = f64::from(self.large_bytes) / f64::from(SCAN_READ);
         // A scan's read costs no more than its pages, nor than the large read.
-        Some(longer * (self.pages() * ratio.high).min(1.0))
+        Some(longer * (Self::pages() * ratio.high).min(1.0))
     }
 
     /// True if a page is shorter than a scan's read and than a large read.

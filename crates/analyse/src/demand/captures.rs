@@ -4,7 +4,7 @@
 use super::database_figures::DatabaseFigures;
 use super::distribution::{P99_WAITS_MIN, counted, distribution, quantile_us};
 use super::evidence::{COMMIT, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK};
-use super::streams::possible;
+use super::rates::possible;
 use rigel_model::record::DatabaseReport;
 use rigel_model::{DemandKind, DemandStream};
 
@@ -152,8 +152,14 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
         ));
     }
     if let Some(direct) = reads.direct {
-        let blocks = metric(report, "read_bks_direct").zip(block);
-        let bytes = blocks.and_then(|(blocks, block)| possible(blocks * block / direct));
+        let by_blocks = || Some(metric(report, "read_bks_direct")? * block? / direct);
+        // Without that, as large as all reads of several blocks are on average.
+        let by_bytes = || {
+            let random = reads.random.unwrap_or(0.0) * block?;
+            let bytes = metric(report, "read_mb_s")? * MIB - random;
+            Some(bytes / (direct + multi.unwrap_or(0.0)))
+        };
+        let bytes = by_blocks().or_else(by_bytes).and_then(possible);
         let how = "direct read requests";
         found.push(of(DemandKind::DirectReads, &[], Some(direct), bytes, how));
     }

@@ -31,3 +31,13 @@ pub(super) fn redo_write_bytes(report: &DatabaseReport) -> Option<f64> {
     let wastage = total(report, "redo wastage").unwrap_or(0.0);
     Some((total(report, "redo size")? + wastage) / writes)
 }
+
+/// Largest request that a database makes: a longer write of the log is several.
+pub(super) const REQUEST_MAX_BYTES: f64 = 1_048_576.0;
+
+/// A mean size that follows from differences of large rates: `None` if no request is so long.
+pub(super) fn possible(bytes: f64) -> Option<f64> {
+    /// The parts of a difference are not of exactly the same time.
+    const SLACK: f64 = 1.05;
+    (bytes > 0.0 && bytes <= REQUEST_MAX_BYTES * SLACK).then_some(bytes)
+}

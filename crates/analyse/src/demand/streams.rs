@@ -8,16 +8,15 @@ use super::evidence::{
     self, DIRECT_READ, DIRECT_WRITE, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK, file_type, function,
     has_possible_reads, waited, waited_in,
 };
-use super::rates::{MIB, WAITS_MIN, db_time_s, rate, redo_write_bytes, seconds};
+use super::rates::{
+    MIB, REQUEST_MAX_BYTES, WAITS_MIN, db_time_s, possible, rate, redo_write_bytes, seconds,
+};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{IoStatRow, Printed, ReportKind, WaitTable};
 use rigel_model::{DemandInterval, DemandKind, DemandStream, LeftOut, file_name};
 
 /// Below this mean number of blocks, reads past the buffer cache are random reads: LOBs.
 const RANDOM_BLOCKS_MAX: f64 = 2.0;
-
-/// Largest request that a database makes: a longer write of the log is several.
-const REQUEST_MAX_BYTES: f64 = 1_048_576.0;
 
 /// Share of DB time that waits for full buffers may take, and single-block reads, before the
 /// database must be thought to have wanted more.
@@ -215,13 +214,6 @@ fn listed(report: &DatabaseReport) -> Vec<DemandStream> {
 
 fn block_bytes(report: &DatabaseReport) -> Option<f64> {
     evidence::block_bytes(report).map(f64::from)
-}
-
-/// A mean size that follows from differences of large rates: `None` if no request is so long.
-pub(super) fn possible(bytes: f64) -> Option<f64> {
-    /// The parts of a difference are not of exactly the same time.
-    const SLACK: f64 = 1.05;
-    (bytes > 0.0 && bytes <= REQUEST_MAX_BYTES * SLACK).then_some(bytes)
 }
 
 /// Waits for events per second: none, where other events have waits; `None` in a report that lists

@@ -648,7 +648,7 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
     };
     let run = run.ok_or_else(|| {
         usage!(
-            "'{path}' contains no run: its first line is incomplete",
+            "'{path}' contains no run: it is empty, or its first line is incomplete",
             "start the run again",
             path = path.display()
         )
