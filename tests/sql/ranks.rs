@@ -129,7 +129,8 @@ fn a_socket_is_no_server_that_several_hosts_share_and_tables_must_be_alike() {
         let parts = run.ranks.parts.iter().flat_map(|point| &point.parts);
         // After a point each host waits for its server; a sample in between may be of the host alone.
         let ends = parts.map(|part| part.record.samples.last().unwrap().server.is_some());
-        assert_eq!(ends.collect::<Vec<_>>(), [true; 2]);
+        let ends: Vec<bool> = ends.collect();
+        assert!(ends.len() >= 2 && ends.iter().all(|end| *end), "{ends:?}");
 
         let urls = format!("{} {}", servers[0].url(), servers[1].url());
         let line = format!("sql run {urls} -t 1 --work-loop 9 --warm-up 0s --out other");

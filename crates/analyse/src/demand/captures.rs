@@ -115,7 +115,9 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
         mean_bytes: bytes,
         mean_us: None,
         mean_range_us: None,
-        waits: per_s
+        waits: waits_per_s(report, events)
+            .filter(|_| !events.is_empty())
+            .or(per_s)
             .zip(seconds(report))
             .map(|(per_s, seconds)| per_s * seconds),
         latencies: distribution(report, events),
@@ -130,16 +132,16 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
     let multi = waits_per_s(report, MULTI_BLOCK);
     let counts = "counts of the histogram of waits";
     if let Some(random) = reads.random {
-        let (bytes, how) = match multi {
-            Some(_) => (block, reads.how),
-            None => (reads.random_bytes(report), reads.how),
+        let bytes = match multi {
+            Some(_) => block,
+            None => reads.random_bytes(report),
         };
         found.push(of(
             DemandKind::RandomReads,
             SINGLE_BLOCK,
             Some(random),
             bytes,
-            how,
+            reads.how,
         ));
     }
     if multi.is_some() {
@@ -160,7 +162,10 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
             Some(bytes / (direct + multi.unwrap_or(0.0)))
         };
         let bytes = by_blocks().or_else(by_bytes).and_then(possible);
-        let how = "direct read requests";
+        let how = match metric(report, "read_iops_direct") {
+            Some(_) => "direct read requests",
+            None => "read requests without single-block and multi-block reads",
+        };
         found.push(of(DemandKind::DirectReads, &[], Some(direct), bytes, how));
     }
     let log = waits_per_s(report, LOG_WRITE);

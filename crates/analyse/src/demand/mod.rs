@@ -343,6 +343,9 @@ Elapsed: 00:00:00.13
             .unwrap();
         near(writes.per_s, 31.0, 1e-9);
         near(found.figures[0].all_reads_per_s, 401.0, 1e-9);
+        // What the histogram has no wait for.
+        let direct = demand.intervals[0].stream(DemandKind::DirectReads);
+        near(direct.unwrap().per_s, 401.0 - 250.0, 1e-9);
         let said: Vec<&str> = found
             .findings
             .iter()
@@ -358,6 +361,23 @@ Elapsed: 00:00:00.13
                 .any(|what| what.contains("6.0 times its mean read")),
             "{said:?}"
         );
+    }
+
+    #[test]
+    fn the_busiest_snapshot_of_a_capture_without_a_histogram_is_that_of_most_requests() {
+        let without = CAPTURE.split("~~BEGIN-IO-WAIT").next().unwrap();
+        let found = result(&without.replace(
+            "INSTANCES                      2",
+            "INSTANCES                      1",
+        ));
+        let (busiest, _) = found.demands[0].busiest().unwrap();
+        let reads = busiest.stream(DemandKind::RandomReads).unwrap();
+        let writes = busiest.stream(DemandKind::PageAndDirectWrites).unwrap();
+        assert!(
+            reads.per_s > Some(300.0) && writes.per_s > Some(30.0),
+            "{busiest:?}"
+        );
+        assert!(reads.latencies.is_empty());
     }
 
     #[test]

@@ -143,15 +143,14 @@ impl Directory {
         }
     }
 
-    /// That the name is free, or that of a regular file.
+    /// That the name is free, or that of a regular file or a link, which goes and not what it leads to.
     fn refuse_special(&self, name: &OsStr) -> io::Result<()> {
         match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => Ok(()),
+                FileType::RegularFile | FileType::Symlink => Ok(()),
                 FileType::Directory => Err(ErrorKind::IsADirectory.into()),
-                FileType::Symlink => Err(io::Error::other("it is a symbolic link")),
                 _ => Err(io::Error::other("it is not a regular file")),
             },
         }
@@ -161,8 +160,8 @@ impl Directory {
     /// partial file never has the name of a result.
     ///
     /// # Errors
-    /// The name is that of a link, a device, a pipe or a directory, or the file cannot be written; then the
-    /// name keeps what it has, and nothing else is left.
+    /// The name is that of a device, a pipe or a directory, or the file cannot be written; then the name keeps
+    /// what it has, and nothing else is left.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
         self.refuse_special(name.as_ref())?;
         // One of 2^64 names, so that nobody can take it in advance.
@@ -243,7 +242,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     directory.replace(name, bytes)
 }
 
-/// Refuses a path at which no file could be made, or which names something else than a regular file. Creates
+/// Refuses a path at which no file could be made, or which names a device, a pipe or a directory. Creates
 /// nothing.
 ///
 /// # Errors
@@ -412,14 +411,16 @@ mod tests {
         replace(&at("new"), b"two").unwrap();
         assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
         rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
-        symlink("new", at("link")).unwrap();
         std::fs::create_dir(at("inside")).unwrap();
-        for name in ["pipe", "link", "inside"] {
+        for name in ["pipe", "inside"] {
             let before = std::fs::symlink_metadata(at(name)).unwrap().file_type();
             assert!(replace(&at(name), b"three").is_err() && refuse_special(&at(name)).is_err());
             let after = std::fs::symlink_metadata(at(name)).unwrap().file_type();
             assert_eq!(before, after, "{name}");
         }
+        assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
+        symlink("new", at("link")).unwrap();
+        replace(&at("link"), b"three").unwrap();
         assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4);
         assert!(refuse_special(&at("other")).is_ok() && refuse_special(&at("no/where")).is_err());
