@@ -54,11 +54,13 @@ pub(super) fn is_of_longer_time(report: &DatabaseReport) -> bool {
         .is_some_and(|(waits, reads)| waits > READS_MIN && waits > ABOVE * reads)
 }
 
-/// Read requests of a snapshot per second, without those of several blocks that are known.
+/// Read requests of a snapshot per second, by kind.
 struct ReadRates {
     random: Option<f64>,
     /// How that was derived.
     how: &'static str,
+    /// Of several blocks, into the cache; `None` without a histogram of waits.
+    multi: Option<f64>,
     direct: Option<f64>,
 }
 
@@ -69,14 +71,15 @@ impl ReadRates {
         /// A smaller part of all requests is the error of averages of one-minute samples.
         const PART_MIN: f64 = 0.01;
         let single = waits_per_s(report, SINGLE_BLOCK);
-        let known = single.unwrap_or(0.0) + waits_per_s(report, MULTI_BLOCK).unwrap_or(0.0);
+        let multi = waits_per_s(report, MULTI_BLOCK);
+        let known = single.unwrap_or(0.0) + multi.unwrap_or(0.0);
         let all = metric(report, "read_iops").filter(|_| !is_of_longer_time(report));
         let is_much = |rate: &f64| all.is_some_and(|all| *rate > PART_MIN * all && *rate > 0.0);
         let others = all.map(|all| all - known).filter(is_much);
-        // Without a count of them all others are, where the histogram tells those into the cache.
-        let told =
-            metric(report, "read_iops_direct").or_else(|| others.filter(|_| single.is_some()));
-        let direct = told.zip(others).map(|(direct, others)| direct.min(others));
+        // If the capture does not count direct reads, all requests outside the histogram are direct.
+        let requests = metric(report, "read_iops_direct");
+        let most = requests.or_else(|| others.filter(|_| single.is_some()));
+        let direct = most.zip(others).map(|(most, others)| most.min(others));
         let direct = direct.filter(is_much);
         let rest = others
             .map(|others| others - direct.unwrap_or(0.0))
@@ -95,11 +98,12 @@ impl ReadRates {
         Self {
             random,
             how,
+            multi,
             direct,
         }
     }
 
-    /// Mean size of the reads into the cache, where those of one block and of several are not told apart.
+    /// Mean size of the reads into the cache, of one block and of several together.
     fn random_bytes(&self, report: &DatabaseReport) -> Option<f64> {
         let blocks = metric(report, "read_bks")? - metric(report, "read_bks_direct")?;
         possible(blocks * f64::from(report.identity.block_bytes?) / self.random?)
@@ -129,7 +133,7 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
         },
     };
     let reads = ReadRates::of(report);
-    let multi = waits_per_s(report, MULTI_BLOCK);
+    let multi = reads.multi;
     let counts = "counts of the histogram of waits";
     if let Some(random) = reads.random {
         let bytes = match multi {
@@ -173,7 +177,7 @@ pub(super) fn streams(report: &DatabaseReport, found: &mut Vec<DemandStream>) {
     if let Some(writes) = writes {
         let derived = match log {
             Some(_) => "derived: all writes without log writes",
-            None => "all writes: those of the log are not told apart",
+            None => "all writes, with those of the log",
         };
         let rest = Some((writes - log.unwrap_or(0.0)).max(0.0));
         found.push(of(

@@ -377,10 +377,7 @@ pub(crate) fn extent_of_stall(
     }
     if whole < 1.0 {
         ""
-    } else if stream.slots() == 1 {
-        // There is no other.
-        ": all I/O stalled"
-    } else if f64::from(longest) >= whole {
+    } else if stream.slots() == 1 || f64::from(longest) >= whole {
         ": all I/O stalled"
     } else {
         ": one operation, while others completed"
