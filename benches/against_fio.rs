@@ -2,8 +2,7 @@
 //! interleaved.
 //!
 //!     cargo bench --bench against_fio -- [cpu] [disk] [log] [null] [memory] [truth] [buckets] [duets]
-//! [--seconds 5] [--rounds 5]                             [--size-gib 4] [--folder target/bench]
-//! [--rigel PROGRAM]
+//! [--seconds 4] [--rounds 3] [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
 //!
 //! Input: the parts to run; all of them if none is named. Output: tables in Markdown for
 //! docs/performance.md with medians over the rounds and their ratios, and the commands that
@@ -34,7 +33,7 @@ const PG_TEST_FSYNC: &str = "pg_test_fsync";
 const TICKS_A_SECOND: f64 = 100.0;
 
 fn main() -> ExitCode {
-    let result = Settings::from_arguments(&PARTS, 5, 5).and_then(|settings| {
+    let result = Settings::from_arguments(&PARTS, 4, 3).and_then(|settings| {
         let folder = Folder::make(&settings.folder, "against-fio")?;
         for part in &settings.parts {
             match part.as_str() {

@@ -83,7 +83,7 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "RATES", conflicts_with = "resume")]
     provisioned: Option<Provisioned>,
     /// Print the row of DBA_RSRC_IO_CALIBRATE instead of the report
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     like_oracle: bool,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn run(args: &CalibrateArgs, membership: &Membership) -> Result<u8, E
     let path = job.results.path();
     let measured = page::with_earlier(Evaluated::of(run)?, path);
     let calibration = measured.results_of::<Calibration>("a calibration")?;
-    if args.like_oracle && !args.measuring.outcome.json {
+    if args.like_oracle {
         result(&oracle_row(&measured.run, calibration));
         page::place(&measured.document(), path);
     } else {

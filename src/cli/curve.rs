@@ -74,7 +74,13 @@ pub(super) struct CurveArgs {
     arrivals: Option<Spacing>,
     /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts
     /// [default: 256]
-    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "rate",
+        conflicts_with_all = ["depth", "sessions"],
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
     in_flight: Option<u32>,
     /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes
     /// [default: read=100]

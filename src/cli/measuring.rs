@@ -27,8 +27,8 @@ use job::begun_in;
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
 use rigel_analyse::SoFar;
-
 use rigel_database::Access;
+use rigel_device::engine::AUTO;
 use rigel_measure::run::agreement::Agreement;
 use rigel_measure::run::ranks::FollowedBenches;
 use rigel_measure::run::{self, Event, Listen, Next};
@@ -115,7 +115,7 @@ pub(super) fn begin_on(
     engine: &str,
     target: Target,
 ) -> Result<Job, Error> {
-    refuse_unseen(args, &*verb, &target)?;
+    refuse_unfit(args, &*verb, &target)?;
     let results = if membership.as_follower().is_some() {
         Results::elsewhere()
     } else {
@@ -124,12 +124,22 @@ pub(super) fn begin_on(
     Ok(job(args, membership, verb, engine, target, results))
 }
 
-/// Refuses to verify where no bytes are read, or where others write them.
-pub(super) fn refuse_unseen(
+/// Refuses what is for files and devices where the target is a model, and to verify where others write the
+/// blocks.
+pub(super) fn refuse_unfit(
     args: &MeasuringArgs,
     verb: &dyn Verb,
     target: &Target,
 ) -> Result<(), Error> {
+    let is_model = matches!(target, Target::Sim(_) | Target::Null { .. });
+    let is_engine = args.engine.as_deref().is_some_and(|name| name != AUTO);
+    let of_files = [("--engine", is_engine), ("--buffered", args.buffered)];
+    if let Some((option, _)) = of_files.iter().find(|(_, is_given)| is_model && *is_given) {
+        return Err(usage!(
+            "{option} is for files and devices, and '{target}' is a model",
+            "leave it out, or give a directory, a file or a device"
+        ));
+    }
     if !args.blocks.verify {
         return Ok(());
     }

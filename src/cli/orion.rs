@@ -145,7 +145,7 @@ fn request_of(job: &Job) -> Result<&OrionRequest, Error> {
 fn begin(args: &OrionArgs, membership: &Membership, arguments: &[OsString]) -> Result<Job, Error> {
     let (request, target) = args.resolve(|| read_lun(&args.testname), Path::is_dir)?;
     check_members(&target)?;
-    measuring::refuse_unseen(&measuring(args), &request, &target)?;
+    measuring::refuse_unfit(&measuring(args), &request, &target)?;
     request
         .overrides()
         .iter()

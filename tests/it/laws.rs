@@ -225,6 +225,24 @@ fn a_backlog_like_those_before_it_is_no_overload_whenever_a_measurement_ends() {
     );
 }
 
+/// The throughput of storage that is offered more than it serves is what it serves, also where most of the
+/// time goes to operations that were due in the warm-up.
+#[test]
+fn an_overload_is_served_at_the_capacity() {
+    // Four of 250 us: 16,000 a second.
+    for rate in [20_000.0, 60_000.0, 400_000.0] {
+        let mut point = open(rate, Arrivals::Poisson, 256, 3);
+        point.warm_up = WarmUp {
+            least: Nanos::from_secs(1),
+            most: Nanos::from_secs(1),
+        };
+        let class = &analyse::summarise(&simulate("4,250us", &point)).classes[0];
+        assert_eq!(class.met, Some(RateMet::No), "{rate}");
+        let share = class.iops / 16_000.0;
+        assert!((0.97..1.03).contains(&share), "{rate}: {}", class.iops);
+    }
+}
+
 /// A stall of 400 ms is seen with all of its length that lies in the measurement, whenever it begins:
 /// in the warm-up, between, or in the last milliseconds.
 #[test]

@@ -13,28 +13,34 @@ use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
 use rigel_model::{Error, Moment, failed, usage};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The columns to keep, in the names of all versions, each with its unit. Sizes of requests follow
-/// from rates, and `svctm` was never correct.
+/// from rates, merges say nothing of the device, and `svctm` was never correct.
 const COLUMNS: &[(&str, &str)] = &[
     ("tps", "/s"),
-    ("r/s", "/s"),
-    ("w/s", "/s"),
     ("kB/s", "kB/s"),
-    ("rkB/s", "kB/s"),
-    ("wkB/s", "kB/s"),
     ("MB/s", "MB/s"),
+    ("r/s", "/s"),
+    ("rkB/s", "kB/s"),
     ("rMB/s", "MB/s"),
-    ("wMB/s", "MB/s"),
     ("rsec/s", "sectors/s"),
-    ("wsec/s", "sectors/s"),
-    ("await", "ms"),
     ("r_await", "ms"),
+    ("w/s", "/s"),
+    ("wkB/s", "kB/s"),
+    ("wMB/s", "MB/s"),
+    ("wsec/s", "sectors/s"),
     ("w_await", "ms"),
+    ("await", "ms"),
     ("avgqu-sz", ""),
     ("aqu-sz", ""),
     ("%util", "%"),
+    ("f/s", "/s"),
+    ("f_await", "ms"),
+    ("d/s", "/s"),
+    ("dkB/s", "kB/s"),
+    ("dMB/s", "MB/s"),
+    ("d_await", "ms"),
 ];
 
 /// The CPU columns to keep.
@@ -251,15 +257,13 @@ fn idle_devices(contents: &IostatContents) -> usize {
     is_busy.values().filter(|busy| !**busy).count()
 }
 
-/// One series per device and column with a value other than zero.
+/// One series per device and column with a value other than zero, in the order of [`COLUMNS`].
 fn series(
     contents: &IostatContents,
     moments: &[Moment],
     remarks: &mut Remarks,
 ) -> Vec<ImportedSeries> {
-    let mut series: Vec<ImportedSeries> = Vec::new();
-    // A file may name any number of devices.
-    let mut places: HashMap<(u32, &str), usize> = HashMap::new();
+    let mut series: BTreeMap<(u32, usize), ImportedSeries> = BTreeMap::new();
     let reports = &contents.reports;
     for (at, report) in reports
         .iter()
@@ -279,18 +283,15 @@ fn series(
         let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
         let begin = moments[at].plus_seconds(-seconds.unwrap_or(0));
         for (device, column, value) in &report.figures {
-            let place = *places.entry((*device, column)).or_insert_with(|| {
-                let unit = COLUMNS
-                    .iter()
-                    .find(|(of, _)| of == column)
-                    .map_or("%", |(_, unit)| *unit);
-                series.push(ImportedSeries {
+            let names = COLUMNS.iter().map(|(name, _)| name).chain(CPU);
+            let place = names.take_while(|name| *name != column).count();
+            let one = series
+                .entry((*device, place))
+                .or_insert_with(|| ImportedSeries {
                     name: format!("{} {column}", contents.device(*device)),
-                    unit: unit.into(),
+                    unit: COLUMNS.get(place).map_or("%", |(_, unit)| *unit).into(),
                     samples: Vec::new(),
                 });
-                series.len() - 1
-            });
             let seconds = seconds.map(|seconds| seconds as f64);
             let sample = Counted {
                 begin,
@@ -298,14 +299,14 @@ fn series(
                 value: Some(*value),
                 count: None,
             };
-            match impossible(&sample, &series[place].unit) {
+            match impossible(&sample, &one.unit) {
                 Some(why) => remarks.left_out(report.line, why),
-                None => series[place].samples.push(sample),
+                None => one.samples.push(sample),
             }
         }
     }
-    series.retain(|one| one.samples.iter().any(|sample| sample.value != Some(0.0)));
-    series
+    let is_busy = |one: &ImportedSeries| one.samples.iter().any(|sample| sample.value != Some(0.0));
+    series.into_values().filter(is_busy).collect()
 }
 
 /// The section of a report that contains the current line.

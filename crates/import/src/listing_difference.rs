@@ -21,13 +21,17 @@ pub(super) fn differences(listings: Vec<Imported>) -> Vec<Imported> {
 }
 
 /// The differences of consecutive snapshots of each file. One in which counts fall, as after a
-/// restart of the instance, is left out.
+/// restart of the instance, is left out. Where they fall between most of them, they are differences already.
 fn of_snapshots(snapshots: &[Imported]) -> Vec<Imported> {
     let mut imported: Vec<Imported> = Vec::new();
     for of_file in snapshots.chunk_by(|one, next| one.sources == next.sources) {
         let pairs = of_file.windows(2).map(|two| difference(&two[0], &two[1]));
         let pairs: Vec<Option<Imported>> = pairs.collect();
         let fallen = pairs.iter().filter(|pair| pair.is_none()).count();
+        if fallen > 1 && 2 * fallen > pairs.len() {
+            imported.extend(of_intervals(of_file));
+            continue;
+        }
         let mut whole: Vec<Imported> = pairs.into_iter().flatten().collect();
         let Some(first) = whole.first_mut() else {
             imported.extend(of_file.iter().cloned());
@@ -50,6 +54,31 @@ fn of_snapshots(snapshots: &[Imported]) -> Vec<Imported> {
         imported.extend(whole);
     }
     imported
+}
+
+/// Snapshots of which each has counted since the one before.
+fn of_intervals(snapshots: &[Imported]) -> Vec<Imported> {
+    let mut intervals = snapshots.to_vec();
+    let mut before = (None, None);
+    for one in &mut intervals {
+        one.notes
+            .retain(|note| !note.contains(super::listing::SINCE_START));
+        let Figures::Database(of_containers) = &mut one.figures else {
+            continue;
+        };
+        for report in &mut *of_containers {
+            (report.window.begin, report.window.begin_id) = before;
+        }
+        let window = of_containers.first().map(|report| &report.window);
+        before = window.map_or((None, None), |window| (window.end, window.end_id));
+    }
+    if let Some(first) = intervals.first_mut() {
+        first.notes.push(format!(
+            "counts of {} fall between most snapshots: each has those since the one before",
+            first.sources.join(", ")
+        ));
+    }
+    intervals
 }
 
 fn of_listings(mut listings: Vec<Imported>) -> Vec<Imported> {
@@ -293,6 +322,33 @@ mod tests {
         assert_eq!(ids, [(Some(11), Some(12)), (Some(13), Some(14))]);
         let said = found[0].notes.join("; ");
         assert!(said.contains("1 of 3 intervals are left out"), "{said}");
+    }
+
+    #[test]
+    fn counts_that_fall_again_and_again_are_of_each_snapshot() {
+        let row = |snap: u32, count: u32| {
+            format!("{snap:>10} db file sequential read               1 {count:>10}\n")
+        };
+        let rows = [row(11, 900), row(12, 300), row(13, 700), row(14, 200)];
+        let text = format!(
+            "   SNAP_ID EVENT_NAME              WAIT_TIME_MILLI WAIT_COUNT\n---------- \
+             ----------------------- --------------- ----------\n{}",
+            rows.concat()
+        );
+        let found = imported(&[&text]);
+        let all = found.iter().flat_map(reports);
+        let all: Vec<_> = all
+            .map(|of| (of.window.begin_id, counts(of)[0].1))
+            .collect();
+        let expected = [
+            (None, 900.0),
+            (Some(11), 300.0),
+            (Some(12), 700.0),
+            (Some(13), 200.0),
+        ];
+        assert_eq!(all, expected);
+        let said = found[0].notes.join("; ");
+        assert!(said.contains("fall between most snapshots"), "{said}");
     }
 
     #[test]

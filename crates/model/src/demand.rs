@@ -221,6 +221,12 @@ impl Demand {
         Some((busiest, fewer as f64 / self.intervals.len() as f64))
     }
 
+    /// I/O operations per second of its busiest interval; 0 without any.
+    pub fn peak_operations_per_s(&self) -> f64 {
+        let busiest = self.busiest();
+        busiest.map_or(0.0, |(interval, _)| interval.operations_per_s())
+    }
+
     /// The interval that `at` names, and the share of intervals with fewer I/O operations; `None` if
     /// there is no such interval.
     pub fn interval_at(&self, at: DemandAt) -> Option<(&DemandInterval, f64)> {

@@ -6,6 +6,11 @@
 //! each arm, divided by Student's t, serves as the standard error to that side; a ratio's lower arm is made of
 //! the lower one of the numerator and the upper one of the denominator (the method of variance estimates
 //! recovery: Zou and Donner, Statistics in Medicine 27, 2008).
+//!
+//! An estimate does not say what each block of time adds to it, since no two figures of the same operations
+//! are combined: those of a quotient, a difference or a mean are of other loads, other visits or other runs.
+//! What they have in common is a state of the storage that lasts longer than a visit, and every figure has the
+//! error of that already.
 
 use crate::mean::{Interval, Level, Limits, Mean, Spread, t_quantile, welch};
 use serde::{Deserialize, Serialize};

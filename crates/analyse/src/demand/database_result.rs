@@ -66,13 +66,8 @@ impl DatabaseResult {
     /// Position of the demand that answers for the storage: the sum over all instances if it is
     /// there, else the one with the most operations.
     pub fn main_demand(&self) -> Option<usize> {
-        let peak = |demand: &Demand| {
-            demand
-                .busiest()
-                .map_or(0.0, |(interval, _)| interval.operations_per_s())
-        };
-        (0..self.demands.len())
-            .max_by(|one, other| peak(&self.demands[*one]).total_cmp(&peak(&self.demands[*other])))
+        let peak = |at: &usize| self.demands[*at].peak_operations_per_s();
+        (0..self.demands.len()).max_by(|one, other| peak(one).total_cmp(&peak(other)))
     }
 }
 

@@ -32,7 +32,7 @@ pub fn demands(run: &Run) -> Vec<Demand> {
     }
 }
 
-/// The demands in another tool's figures.
+/// The demands in another tool's figures; of devices, the busiest one first.
 pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
     let mut demands: Vec<Demand> = Vec::new();
     if let Some(database) = database(all) {
@@ -42,11 +42,14 @@ pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
             demands[..=main].rotate_right(1);
         }
     }
-    for one in all {
-        if let Figures::Series(series) = &one.figures {
-            demands.extend(of_series(one, series));
-        }
-    }
+    let of_series = |one: &Imported| match &one.figures {
+        Figures::Series(series) => of_series(one, series),
+        _ => Vec::new(),
+    };
+    let mut devices: Vec<Demand> = all.iter().flat_map(of_series).collect();
+    let peak = Demand::peak_operations_per_s;
+    devices.sort_by(|one, other| peak(other).total_cmp(&peak(one)));
+    demands.extend(devices);
     demands.retain(|demand| !demand.intervals.is_empty());
     demands
 }
@@ -370,8 +373,22 @@ mod tests {
     #[test]
     fn each_device_of_iostat_is_a_demand_with_sizes_and_means() {
         let text = include_str!("../../../../tests/imports/iostat_iso.txt");
-        let demands = found("iostat.txt", text);
-        assert!(!demands.is_empty());
+        // A device that does less, and is listed before.
+        let with_another = |line: &str| match line.strip_prefix("vda") {
+            Some(figures) => {
+                let reads = figures.split_whitespace().next().unwrap();
+                format!("sda{}\n{line}\n", figures.replacen(reads, "1.00", 1))
+            }
+            None => format!("{line}\n"),
+        };
+        let text: String = text.lines().map(with_another).collect();
+        let demands = found("iostat.txt", &text);
+        let names = demands.iter().map(|demand| &demand.database);
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["vda", "sda"],
+            "the busiest first"
+        );
         for demand in &demands {
             assert_eq!(demand.source, "iostat");
             for stream in demand.intervals.iter().flat_map(|one| &one.streams) {

@@ -169,7 +169,7 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     let seconds = record.measured.as_secs_f64().max(1e-9);
     let total = stream.total();
     let operations = total.done + stream.warm_up_done;
-    let per_s = total.done as f64 * stream.share_in_time() / seconds;
+    let per_s = record.rate_of(stream);
     let blocks: u64 = stream
         .kinds
         .iter()

@@ -473,16 +473,12 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
     let (total, measured) = (stream.total(), record.measured);
     let seconds = measured.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-    let share_in_time = stream.share_in_time();
-    let iops = rate(total.done as f64 * share_in_time);
-    let blocks: u64 = match stream.sql {
-        None => total.done,
-        Some(work) => stream
-            .kinds
-            .iter()
-            .map(|kind| kind.done() * work.blocks(kind.kind))
-            .sum(),
-    };
+    let iops = record.rate_of(stream);
+    let blocks_each = stream.sql.map_or(1.0, |work| {
+        let kinds = stream.kinds.iter();
+        let blocks: u64 = kinds.map(|kind| kind.done() * work.blocks(kind.kind)).sum();
+        blocks as f64 / total.done.max(1) as f64
+    });
     let latency = latency_with_edges(stream, &total.response);
     let objective = objective_of(stream, record);
     let bound = by.bound.or(objective.and_then(Objective::bound));
@@ -525,7 +521,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
         }),
         is_too_short,
         iops,
-        mib_per_s: rate(blocks as f64 * share_in_time) * f64::from(stream.length) / MIB as f64,
+        mib_per_s: iops * blocks_each * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
         latency,
         kernel_mean_us: None,

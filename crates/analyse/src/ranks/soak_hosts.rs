@@ -124,16 +124,16 @@ impl SoakHostsReader {
     fn add_rank(&mut self, part: &RankRecord) -> Option<RankInRound> {
         let stream: &StreamRecord = part.record.streams.first()?;
         let (total, seconds) = (stream.total(), part.record.measured.as_secs_f64());
-        let in_time = total.done as f64 * stream.share_in_time();
+        let rate = part.record.rate_of(stream);
         let of_rank = self.by_rank.entry(part.rank).or_default();
         of_rank.operations = of_rank.operations.saturating_add(total.done);
         of_rank.failed = of_rank.failed.saturating_add(total.failures());
-        of_rank.in_time += in_time;
+        of_rank.in_time += rate * seconds;
         of_rank.seconds += seconds;
         of_rank.response.merge(&total.response);
         (seconds > 0.0).then(|| RankInRound {
             rank: part.rank,
-            rate: in_time / seconds,
+            rate,
             p99_us: LatencySummary::of(&total.response).map(|latency| latency.p99_us),
         })
     }

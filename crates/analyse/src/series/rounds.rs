@@ -192,10 +192,8 @@ pub fn numbered_round(
     let is_broken = matches!(end, RoundEnd::Broken(_));
     // The operations before a round broke may be fast, but a broken round has no figures and keeps
     // no objective.
-    let rate = (seconds > 0.0 && !is_broken).then(|| {
-        let share = stream.map_or(1.0, StreamRecord::share_in_time);
-        total.done as f64 * share / seconds
-    });
+    let rate =
+        (seconds > 0.0 && !is_broken).then(|| stream.map_or(0.0, |stream| record.rate_of(stream)));
     let of = |objective: &Objective| {
         let check = kept(*objective, &total, unserved, rate);
         let is_hidden =

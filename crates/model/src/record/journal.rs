@@ -579,6 +579,8 @@ pub type Each<'a> = dyn FnMut(&Header, MeasuredLine) + 'a;
 /// lines in bytes.
 fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(Run, u64), Error> {
     let damaged = |number: usize, why: &str| {
+        // A parser counts lines of what it was given, which was one.
+        let why = why.rsplit_once(" at line ").map_or(why, |(why, _)| why);
         if number == 1 {
             return usage!(
                 "'{path}' is not the journal of a run: line 1 is damaged: {why}",

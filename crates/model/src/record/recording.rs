@@ -240,14 +240,14 @@ impl StreamRecord {
         self.loads.iter().map(|load| u64::from(load.slots())).sum()
     }
 
-    /// The share of the completed operations that count for the throughput: those that started
-    /// before the measurement ended.
-    pub fn share_in_time(&self) -> f64 {
-        let done = self.done();
-        if done == 0 {
-            return 1.0;
-        }
-        done.saturating_sub(self.drained) as f64 / done as f64
+    /// The completed operations that count for the throughput of one measurement: those that started before
+    /// it ended, and those of an open loop that were in no slot yet when it began. As many as there are slots
+    /// ended in it and began before, or began in it and ended after.
+    fn in_time(&self) -> u64 {
+        let before = self.censored.as_ref().filter(|_| self.is_open());
+        let before = before.map_or(0, |before| before.histogram.count());
+        let queued = before.saturating_sub(self.slots());
+        (self.done() + queued).saturating_sub(self.drained)
     }
 
     /// The same with the operations of one kind alone.
@@ -341,6 +341,23 @@ impl PointRecord {
         match &self.visits[..] {
             [] => std::slice::from_ref(self),
             visits => visits,
+        }
+    }
+
+    /// Operations of one of its classes that were completed per second of measured time.
+    pub fn rate_of(&self, class: &StreamRecord) -> f64 {
+        let in_time: u64 = match &self.visits[..] {
+            [] => class.in_time(),
+            visits => {
+                let of_visits = visits.iter().filter_map(|visit| visit.stream(&class.name));
+                of_visits.map(StreamRecord::in_time).sum()
+            }
+        };
+        let seconds = self.measured.as_secs_f64();
+        if seconds > 0.0 {
+            in_time as f64 / seconds
+        } else {
+            0.0
         }
     }
 

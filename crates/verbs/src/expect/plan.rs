@@ -6,6 +6,7 @@ use rigel_analyse::plan::search::{LARGE, SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
 use rigel_analyse::plan::{Plan, check_sizes};
 use rigel_analyse::point::expected::VISITS_LEAST;
+use rigel_analyse::search::run_checks::repeated_stalls;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
 use rigel_model::{
     Arrivals, Coordinates, Error, Expectation, ExpectedLoad, ExpectedOf, Load, Measure, Mix, Nanos,
@@ -22,8 +23,8 @@ pub const LARGE_DEPTH: u32 = 8;
 /// Maximum number of I/Os in flight at an offered rate.
 const IN_FLIGHT_MAX: u32 = 512;
 
-/// All loads together are measured for so long at least: within seconds nobody meets a stall that comes
-/// every ten.
+/// All loads together are measured for so long at least, and each of them if I/O stalled: within seconds nobody
+/// meets a stall that comes every ten.
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
 /// The same where an expectation is about the longest I/O.
@@ -203,9 +204,23 @@ impl ExpectRequest {
         let loads = self.loads().into_iter().filter(|load| !is_done(load));
         let first = loads.min_by_key(|load| seed_of(seed, *load));
         let is_short = used < self.seen_least().as_secs_f64();
+        let least_s = self.each_seen_least_s(done);
+        let is_open = |point: &PointSummary| {
+            self.is_open(point) || time_used(std::slice::from_ref(point)) < least_s
+        };
         first
-            .or_else(|| Visits::next(done, usize::MAX, seed, |point| self.is_open(point)))
+            .or_else(|| Visits::next(done, usize::MAX, seed, is_open))
             .or_else(|| Visits::next(done, usize::MAX, seed, |_| is_short))
+    }
+
+    /// How long each of these loads must be measured at least, in seconds with its warm-ups: one that met none
+    /// of the stalls of the others was measured for too short a time.
+    pub(super) fn each_seen_least_s(&self, points: &[PointSummary]) -> f64 {
+        if repeated_stalls(points).is_some() {
+            SEEN_LEAST.min(self.budget).as_secs_f64()
+        } else {
+            0.0
+        }
     }
 
     /// True if a line of this load is undecided. Of stalls, time alone decides.

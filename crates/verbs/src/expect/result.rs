@@ -175,8 +175,12 @@ impl ExpectRequest {
             more_s: worst.and_then(|(_, found, _)| Some((found.times? - 1.0) * used)),
             why: String::new(),
         };
-        let more_s = self.seen_least().as_secs_f64() - used;
         let is_longest = matches!(condition.limit.0, Measure::Max(_));
+        let least_s = if is_longest {
+            self.seen_least().as_secs_f64()
+        } else {
+            self.each_seen_least_s(points)
+        };
         if here.is_empty() {
             line.outcome = BoundVerdict::NotMeasured;
             line.why = "no operation of this load completed".into();
@@ -185,8 +189,8 @@ impl ExpectRequest {
             let failed = || here.iter().find_map(|(point, ..)| has_failed(point));
             let why = if is_longest { None } else { unserved() };
             line.why = why.or_else(failed).unwrap_or_default();
-        } else if is_longest {
-            line = line.unless_too_short(more_s);
+        } else {
+            line = line.unless_too_short(least_s - used);
         }
         line
     }
@@ -217,8 +221,8 @@ pub(super) fn unit_of(condition: &Expectation) -> Unit {
 }
 
 impl ExpectedLine {
-    /// The line of an absence of stalls, unless `more_s` more must be measured for it: a stall that was not
-    /// met yet is not excluded within seconds.
+    /// The line, unless `more_s` more must be measured for it: a stall that was not met yet is not excluded
+    /// within seconds.
     pub(super) fn unless_too_short(mut self, more_s: f64) -> Self {
         if self.outcome == BoundVerdict::Kept && more_s > 0.0 {
             self.outcome = BoundVerdict::Undecided;

@@ -5,7 +5,7 @@ use rigel_analyse::reported_knee::{ReportedKnee, reported_knee};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, imported};
 use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::{ClaimedCalibration, Figures, Imported};
-use rigel_model::{Demand, DemandInterval, Finding, FindingName};
+use rigel_model::{Demand, Finding, FindingName};
 
 /// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
 /// the time between the end of one operation and the start of the next.
@@ -99,14 +99,8 @@ impl ImportedResult {
 
 /// The device of iostat that served the most operations in its busiest interval.
 fn busiest_device(all: &[Imported]) -> Option<Demand> {
-    let most = |demand: &Demand| {
-        let busiest = demand.busiest().map(|(busiest, _)| busiest);
-        busiest.map_or(0.0, DemandInterval::operations_per_s)
-    };
-    let devices = imported_demands(all).into_iter();
-    devices
-        .filter(|demand| demand.source == "iostat")
-        .max_by(|one, other| most(one).total_cmp(&most(other)))
+    let mut demands = imported_demands(all).into_iter();
+    demands.find(|demand| demand.source == "iostat")
 }
 
 /// The sources, with the loads of a scale-up series of a database's reports behind them.

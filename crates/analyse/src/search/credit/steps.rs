@@ -88,10 +88,8 @@ pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) ->
 /// up. If later points exceed it, another user's load came and went, or credit grew again.
 pub(crate) fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     let rate_of = |record: &PointRecord| {
-        let seconds = record.measured.as_secs_f64();
-        record.streams.first().map_or(0.0, |stream| {
-            stream.done() as f64 * stream.share_in_time() / seconds.max(f64::MIN_POSITIVE)
-        })
+        let first = record.streams.first();
+        first.map_or(0.0, |stream| record.rate_of(stream))
     };
     let is_preparation = |record: &PointRecord| {
         let step = record.coordinates.step();
