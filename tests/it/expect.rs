@@ -156,6 +156,31 @@ fn a_rate_counts_stalls_that_outlast_the_visits_with_their_whole_length() {
     );
 }
 
+/// Each load of a list is measured for seconds, so that by luck one of six meets no stall of those that take a
+/// tenth of the time. It keeps no limit that it would have missed with them, and is not doubted far from it.
+#[test]
+fn a_load_that_met_no_stall_is_judged_by_those_of_the_others() {
+    // 900 reads a second.
+    const SPEC: &str = "4,4ms,stall=1s/10s";
+    let at = |limit: u32| [5, 6, 8, 10, 12, 16].map(|depth| format!("iops>={limit}@depth:{depth}"));
+    let high = request(&at(960), 180);
+    let low = request(&at(300), 180);
+    let (mut wrong, mut kept) = (0, 0);
+    for seed in 5000..5000 + runs() {
+        let (found, _) = expect(SPEC, &high, seed);
+        wrong += usize::from(!found.with(BoundVerdict::Kept).is_empty());
+        let (found, _) = expect(SPEC, &low, seed);
+        kept += found.with(BoundVerdict::Kept).len() as u64;
+    }
+    let all = runs();
+    println!(
+        "beside stalls: {wrong} of {all} lists wrong, {kept} of {} lines kept",
+        6 * all
+    );
+    assert!(wrong <= chance(all), "{wrong} of {all}");
+    assert!(10 * kept >= 9 * 6 * all, "{kept} of {}", 6 * all);
+}
+
 #[test]
 fn a_limit_at_the_truth_is_undecided_and_the_error_is_that_of_the_list() {
     let mut all = lines(1.0);

@@ -134,7 +134,7 @@ impl StallShare {
 
     /// The greatest share of operations that stalls may delay beyond `latency` at this load, with 95 %
     /// confidence.
-    pub(super) fn late_at_most(&self, load: f64, latency: Nanos) -> f64 {
+    pub fn late_at_most(&self, load: f64, latency: Nanos) -> f64 {
         if self.is_none() {
             return 0.0;
         }

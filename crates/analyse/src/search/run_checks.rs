@@ -268,16 +268,16 @@ pub(crate) const SEE_THE_LOGS: &str = "find the time in the timeline of the HTML
 /// Warns of stalls: of operations that took far longer than their point's p99, and of those that
 /// the windows show.
 pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
-    let what = match (longest(records, points), repeated_stalls(points)) {
+    let in_windows = repeated(points);
+    let what = match (longest(records, points), in_windows) {
         (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
         (one, other) => one.or(other)?,
     };
     Some(Finding::warning(FindingName::Stall, what, SEE_THE_LOGS))
 }
 
-/// How often, how long and for what share of the time I/O stalled, over all points; `None` if for next to none
-/// of it.
-pub fn repeated_stalls(points: &[PointSummary]) -> Option<String> {
+/// How often, how long and for what share of the time I/O stalled, over all points.
+fn repeated(points: &[PointSummary]) -> Option<String> {
     let mut seen = StallsSeen::default();
     for point in points {
         // Where an offered rate is not served, times jump with its backlog.

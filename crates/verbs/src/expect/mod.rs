@@ -4,6 +4,7 @@ mod baseline;
 mod conclusion;
 mod document;
 mod of_run;
+mod others_stalls;
 pub mod plan;
 mod profile;
 mod request;

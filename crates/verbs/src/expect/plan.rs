@@ -1,12 +1,12 @@
 //! The plan of `expect`: every load is visited once, in an order that the seed decides; then those of
 //! which a line is undecided, until none is, or the budget is used up.
 
+use super::others_stalls::OthersStalls;
 use super::request::ExpectRequest;
 use rigel_analyse::plan::search::{LARGE, SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
 use rigel_analyse::plan::{Plan, check_sizes};
 use rigel_analyse::point::expected::VISITS_LEAST;
-use rigel_analyse::search::run_checks::repeated_stalls;
 use rigel_analyse::{BoundVerdict, Criteria, Level, Looks, PointSummary};
 use rigel_model::{
     Arrivals, Coordinates, Error, Expectation, ExpectedLoad, ExpectedOf, Load, Measure, Mix, Nanos,
@@ -23,8 +23,8 @@ pub const LARGE_DEPTH: u32 = 8;
 /// Maximum number of I/Os in flight at an offered rate.
 const IN_FLIGHT_MAX: u32 = 512;
 
-/// All loads together are measured for so long at least, and each of them if I/O stalled: within seconds nobody
-/// meets a stall that comes every ten.
+/// All loads together are measured for so long at least: within seconds nobody meets a stall that comes
+/// every ten.
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
 /// The same where an expectation is about the longest I/O.
@@ -204,32 +204,22 @@ impl ExpectRequest {
         let loads = self.loads().into_iter().filter(|load| !is_done(load));
         let first = loads.min_by_key(|load| seed_of(seed, *load));
         let is_short = used < self.seen_least().as_secs_f64();
-        let least_s = self.each_seen_least_s(done);
-        let is_open = |point: &PointSummary| {
-            self.is_open(point) || time_used(std::slice::from_ref(point)) < least_s
-        };
+        let stalls = OthersStalls::of(done);
         first
-            .or_else(|| Visits::next(done, usize::MAX, seed, is_open))
+            .or_else(|| Visits::next(done, usize::MAX, seed, |point| self.is_open(point, &stalls)))
             .or_else(|| Visits::next(done, usize::MAX, seed, |_| is_short))
     }
 
-    /// How long each of these loads must be measured at least, in seconds with its warm-ups: one that met none
-    /// of the stalls of the others was measured for too short a time.
-    pub(super) fn each_seen_least_s(&self, points: &[PointSummary]) -> f64 {
-        if repeated_stalls(points).is_some() {
-            SEEN_LEAST.min(self.budget).as_secs_f64()
-        } else {
-            0.0
-        }
-    }
-
     /// True if a line of this load is undecided. Of stalls, time alone decides.
-    fn is_open(&self, point: &PointSummary) -> bool {
-        let lines = point.classes.iter().flat_map(|class| &class.expected);
-        lines
-            .filter(|line| line.verdict == BoundVerdict::Undecided)
-            .filter_map(|line| self.expectations.get(line.index))
-            .any(|one| !matches!(one.limit.0, Measure::Max(_)))
+    fn is_open(&self, point: &PointSummary, stalls: &OthersStalls) -> bool {
+        let mut lines = point.classes.iter().flat_map(|class| &class.expected);
+        lines.any(|line| {
+            let one = self.expectations.get(line.index);
+            one.is_some_and(|one| {
+                !matches!(one.limit.0, Measure::Max(_))
+                    && stalls.judge(point, one, line) == BoundVerdict::Undecided
+            })
+        })
     }
 
     fn point(&self, coordinates: Coordinates, seed: u64) -> Point {

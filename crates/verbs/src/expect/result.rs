@@ -1,5 +1,6 @@
 //! The results of `rigel expect`: a line for each expectation, and what follows from all of them.
 
+use super::others_stalls::OthersStalls;
 use super::request::ExpectRequest;
 use crate::verb::incomplete;
 use rigel_analyse::figures::quantity::{Unit, per_second, rounded_percent};
@@ -161,8 +162,13 @@ impl ExpectRequest {
             .max_by(|one, other| value(&one.1).total_cmp(&value(&other.1)));
         let of_points: Vec<PointSummary> = here.iter().map(|of| of.0.clone()).collect();
         let used = time_used(&of_points);
+        let stalls = OthersStalls::of(points);
+        let verdicts = || {
+            let each = here.iter();
+            each.map(|(point, found, _)| (found.verdict, stalls.judge(point, &condition, found)))
+        };
         let mut line = ExpectedLine {
-            outcome: BoundVerdict::all_of(here.iter().map(|(_, found, _)| found.verdict)),
+            outcome: BoundVerdict::all_of(verdicts().map(|(_, verdict)| verdict)),
             condition,
             load: match here[..] {
                 [(point, ..)] => point.coordinates.to_string(),
@@ -175,12 +181,8 @@ impl ExpectRequest {
             more_s: worst.and_then(|(_, found, _)| Some((found.times? - 1.0) * used)),
             why: String::new(),
         };
+        let more_s = self.seen_least().as_secs_f64() - used;
         let is_longest = matches!(condition.limit.0, Measure::Max(_));
-        let least_s = if is_longest {
-            self.seen_least().as_secs_f64()
-        } else {
-            self.each_seen_least_s(points)
-        };
         if here.is_empty() {
             line.outcome = BoundVerdict::NotMeasured;
             line.why = "no operation of this load completed".into();
@@ -189,8 +191,10 @@ impl ExpectRequest {
             let failed = || here.iter().find_map(|(point, ..)| has_failed(point));
             let why = if is_longest { None } else { unserved() };
             line.why = why.or_else(failed).unwrap_or_default();
-        } else {
-            line = line.unless_too_short(least_s - used);
+        } else if is_longest {
+            line = line.unless_too_short(more_s);
+        } else if verdicts().any(|(own, verdict)| own != verdict) {
+            line.why = "this load met fewer stalls than others, perhaps by chance".into();
         }
         line
     }
@@ -221,8 +225,8 @@ pub(super) fn unit_of(condition: &Expectation) -> Unit {
 }
 
 impl ExpectedLine {
-    /// The line, unless `more_s` more must be measured for it: a stall that was not met yet is not excluded
-    /// within seconds.
+    /// The line of an absence of stalls, unless `more_s` more must be measured for it: a stall that was not
+    /// met yet is not excluded within seconds.
     pub(super) fn unless_too_short(mut self, more_s: f64) -> Self {
         if self.outcome == BoundVerdict::Kept && more_s > 0.0 {
             self.outcome = BoundVerdict::Undecided;
