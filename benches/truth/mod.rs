@@ -416,7 +416,8 @@ pub(crate) fn duets(settings: &Settings, folder: &Folder) -> Result<(), String> 
             };
             let (first, second) = (of(&first, 1.0)?, of(&second, times)?);
             let paths = (text(&first.path), text(&second.path));
-            let by = [duet(settings, paths, round), curves(settings, paths, round)];
+            let at = (settings, folder);
+            let by = [duet(at, paths, round), curves(at, paths, round)];
             for (all, (answer, slower, seconds)) in found.iter_mut().zip(by) {
                 all.0.push(answer);
                 all.1.push(slower);
@@ -433,9 +434,9 @@ pub(crate) fn duets(settings: &Settings, folder: &Folder) -> Result<(), String> 
 }
 
 /// The answer of a duet, by how many percent the second is slower, and how long it took.
-fn duet(settings: &Settings, paths: (&str, &str), seed: u32) -> (String, f64, f64) {
+fn duet(at: (&Settings, &Folder), paths: (&str, &str), seed: u32) -> (String, f64, f64) {
     let line = format!("duet {} {} --depth 8 --seed {seed}", paths.0, paths.1);
-    let (found, seconds) = measured(settings, &line, "duet");
+    let (found, seconds) = measured(at, &line, "duet");
     let against = &found["duet"]["arms"][1]["against_first"][0];
     let ratio = against["ratio"]["value"].as_f64().unwrap_or(f64::NAN);
     let answer = against["answer"].as_str().unwrap_or("none").to_string();
@@ -443,13 +444,13 @@ fn duet(settings: &Settings, paths: (&str, &str), seed: u32) -> (String, f64, f6
 }
 
 /// The same by two curves, one after the other, and their comparison.
-fn curves(settings: &Settings, paths: (&str, &str), seed: u32) -> (String, f64, f64) {
+fn curves(at: (&Settings, &Folder), paths: (&str, &str), seed: u32) -> (String, f64, f64) {
     let of = |path: &str, name: &str| {
         let line = format!("curve {path} --depth 8 --seed {seed}");
-        measured(settings, &line, name).1
+        measured(at, &line, name).1
     };
     let seconds = of(paths.0, "first") + of(paths.1, "second");
-    let (found, _) = measured(settings, "compare first second", "compare");
+    let (found, _) = measured(at, "compare first second", "compare");
     let rows = found["figures"].as_array();
     let is_rate = |row: &&Value| {
         row["name"]
@@ -464,15 +465,15 @@ fn curves(settings: &Settings, paths: (&str, &str), seed: u32) -> (String, f64, 
 }
 
 /// The JSON report of a run of the program in the folder of the benchmark, and how long it took.
-fn measured(settings: &Settings, line: &str, out: &str) -> (Value, f64) {
+fn measured((settings, folder): (&Settings, &Folder), line: &str, out: &str) -> (Value, f64) {
     let began = Instant::now();
     let mut command = Command::new(&settings.rigel);
     command
-        .current_dir(&settings.folder)
+        .current_dir(&folder.0)
         .args(line.split(' '))
         .arg("--json");
     if out != "compare" {
-        let _ = std::fs::remove_dir_all(settings.folder.join(out));
+        let _ = std::fs::remove_dir_all(folder.0.join(out));
         command.args(["--no-progress", "--out", out]);
     }
     let output = command

@@ -17,12 +17,12 @@ pub(crate) use series::CreditReader;
 use series::credit_of_loads;
 pub use series::credit_of_visits;
 use steps::credit_within;
-pub(crate) use steps::{STEP, STEP_DEVIATIONS, bytes_on_credit, counts, ran_out, without_credit};
+pub(crate) use steps::{STEP, STEP_DEVIATIONS, counts, ran_out, without_credit};
 
 /// Warns of the first load that shows that credit ran out.
 pub(super) fn burst_credit(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
     ran_out(records)
-        .or_else(|| credit_within(records, points).map(|credit| credit.warning()))
+        .or_else(|| credit_within(records, points))
         .or_else(|| fell_behind(records))
         .or_else(|| credit_of_loads(records))
 }

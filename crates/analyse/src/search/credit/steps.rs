@@ -15,44 +15,16 @@ pub(crate) const STEP: f64 = 1.25;
 /// Factor by which throughput may exceed the level without credit, by chance.
 pub(super) const LASTS: f64 = 1.15;
 
+/// What to do once there is no credit.
+const LATER: &str = "use the later figures as the sustained performance; run again now, while there is no \
+                     credit left";
+
 /// Deviations that make a fall of throughput more than chance, which a run has many occasions for.
 pub(crate) const STEP_DEVIATIONS: f64 = 4.0;
 
-/// Bytes of the part of the volume whose reads were fast only because of credit, if one was.
-pub(crate) fn bytes_on_credit(records: &[PointRecord], points: &[PointSummary]) -> Option<u64> {
-    credit_within(records, points).map(|credit| credit.bytes)
-}
-
-/// Random reads within a part of the volume that were fast only because of burst credit.
-pub(super) struct Credit {
-    /// Bytes of that part of the volume.
-    bytes: u64,
-    /// Operations per second in the first fifth of the windows.
-    before: f64,
-    /// Operations per second in the second half of the windows.
-    after: f64,
-}
-
-impl Credit {
-    pub(super) fn warning(&self) -> Finding {
-        Finding::warning(
-            FindingName::BurstCredit,
-            format!(
-                "random reads within {} began at {} IOPS and ended at {}, the same as the \
-                 whole volume: burst credit has run out",
-                Bytes(self.bytes),
-                count(self.before.round()),
-                count(self.after.round())
-            ),
-            "use the later figures as the sustained performance; run again now, while there is no \
-             credit left",
-        )
-    }
-}
-
-/// Reads within a part of the volume that began fast and slowed down to the rate of the whole
+/// Warns of reads within a part of the volume that began fast and slowed down to the rate of the whole
 /// volume: a cache would have stayed fast, burst credit does not.
-pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
+pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
     const AS_THE_WHOLE: f64 = 1.15;
     const WINDOWS_MIN: usize = 5;
     let whole = reads_alone(points)?.iops;
@@ -76,10 +48,18 @@ pub(super) fn credit_within(records: &[PointRecord], points: &[PointSummary]) ->
             beyond < STEP_DEVIATIONS || step.is_none_or(|step| step.deviations() < STEP_DEVIATIONS);
         let is_lower = before >= STEP * after && after <= AS_THE_WHOLE * whole;
         // If an operation takes longer than a window, the windows show nothing.
-        (before > 0.0 && is_lower && !by_chance).then_some(Credit {
-            bytes,
-            before,
-            after,
+        (before > 0.0 && is_lower && !by_chance).then(|| {
+            Finding::warning(
+                FindingName::BurstCredit,
+                format!(
+                    "random reads within {} began at {} IOPS and ended at {}, the same as the \
+                     whole volume: burst credit has run out",
+                    Bytes(bytes),
+                    count(before.round()),
+                    count(after.round())
+                ),
+                LATER,
+            )
         })
     })
 }
@@ -123,8 +103,7 @@ pub(crate) fn ran_out(records: &[PointRecord]) -> Option<Finding> {
                     count(rate(step.before).round()),
                     count(rate(step.after).round())
                 ),
-                "use the later figures as the sustained performance; run again now, while there \
-                 is no credit left",
+                LATER,
             )
         })
     };
