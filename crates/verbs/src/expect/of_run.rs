@@ -9,8 +9,8 @@ use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::search::sustained::open_to_stalls;
 use rigel_analyse::{
-    BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, PointSummary, RateMet,
-    summaries, summarise_judged, widen_at,
+    BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, ExpectedVerdict, PointSummary,
+    RateMet, summaries, summarise_judged, widen_at,
 };
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -117,10 +117,7 @@ impl ExpectedLine {
 struct AtPoint<'a> {
     point: &'a PointSummary,
     class: &'a ClassSummary,
-    verdict: BoundVerdict,
-    figure: Option<Estimate>,
-    /// How many times as much must be measured, if it is undecided.
-    times: Option<f64>,
+    found: ExpectedVerdict,
 }
 
 fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
@@ -133,11 +130,11 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
             Some(AtPoint::of(&condition, point, class))
         })
         .collect();
-    let verdicts = here.iter().map(|at| at.verdict);
+    let verdicts = here.iter().map(|at| at.found.verdict);
     let is_at_best = condition.is_at_best();
     // Of rates the one that is certainly greatest, of times the longest.
     let value = |at: &AtPoint| {
-        let figure = at.figure.map(|figure| {
+        let figure = at.found.figure.map(|figure| {
             if is_at_best {
                 figure.least()
             } else {
@@ -163,11 +160,11 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
             (_, Some(best)) if is_at_best => best.point.coordinates.to_string(),
             _ => String::new(),
         },
-        figure: deciding.and_then(|at| at.figure),
+        figure: deciding.and_then(|at| at.found.figure),
         unit: unit_of(&condition),
         operations: here.iter().map(|at| at.class.done).sum(),
         measured_s,
-        more_s: deciding.and_then(|at| Some((at.times? - 1.0) * at.point.measured_s)),
+        more_s: deciding.and_then(|at| Some((at.found.times? - 1.0) * at.point.measured_s)),
         why: String::new(),
     };
     let Some(deciding) = deciding else {
@@ -178,7 +175,7 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
         return line;
     };
     let is_longest = matches!(condition.limit.0, Measure::Max(_));
-    let interval = deciding.figure.map(|figure| figure.interval);
+    let interval = deciding.found.figure.map(|figure| figure.interval);
     if interval.is_none() {
         line.outcome = BoundVerdict::NotMeasured;
         line.why = "this run has no such figure".into();
@@ -205,12 +202,16 @@ impl<'a> AtPoint<'a> {
             (Some(figure), _) => served(limit.verdict(figure), class),
         };
         let undecided = figure.filter(|_| verdict == BoundVerdict::Undecided);
-        Self {
-            point,
-            class,
+        let found = ExpectedVerdict {
+            index: 0,
             verdict,
             figure,
             times: undecided.and_then(|figure| limit.times_to_decide(figure)),
+        };
+        Self {
+            point,
+            class,
+            found,
         }
     }
 }
