@@ -1,5 +1,6 @@
-//! What Oracle's own calibration claims: the spool of `rigel sql script oracle-calibrate`, or a row of
-//! `DBA_RSRC_IO_CALIBRATE` as SQL*Plus prints it.
+//! What Oracle's own calibration claims: the spool of `rigel sql script oracle-calibrate`, a row of
+//! `DBA_RSRC_IO_CALIBRATE` as SQL*Plus prints it, or lines such as `max_iops = 24002`, which the example in
+//! Oracle's documentation prints.
 
 use super::limits::LINES_BEFORE;
 use super::listing;
@@ -11,10 +12,11 @@ use rigel_model::{Error, failed, usage};
 /// First fields of every line of interest.
 const MARK: &str = "RIGEL|calibrate_io|";
 
-/// True if the text is one of the two.
+/// True if the text is one of these.
 pub(super) fn is_like(text: &str) -> bool {
     let first = || text.lines().take(LINES_BEFORE);
     first().any(|line| line.starts_with(MARK))
+        || !printed(first()).is_empty()
         || first().any(|line| {
             let words: Vec<String> = line
                 .split_whitespace()
@@ -25,15 +27,18 @@ pub(super) fn is_like(text: &str) -> bool {
         })
 }
 
-/// Reads a spool or a row.
+/// Reads a spool, printed lines or a row.
 ///
 /// # Errors
 /// It is cut short, has an error of the database, or no row.
 pub(super) fn read(source: Source) -> Result<Imported, Error> {
+    let printed = printed(source.text.lines());
     let (claims, told) = if source.text.lines().any(|line| line.starts_with(MARK)) {
         spool(source)?
-    } else {
+    } else if printed.is_empty() {
         (row(source)?, Vec::new())
+    } else {
+        (printed, Vec::new())
     };
     Ok(Imported {
         sources: vec![source.name.to_string()],
@@ -66,6 +71,44 @@ fn claim(cells: &[&str]) -> ClaimedCalibration {
         latency_ms: number(of(5)),
         disks: number(of(6)),
         asked_latency_ms: None,
+    }
+}
+
+/// The figures of each call whose results were printed, a line each: `max_iops = 24002`, `Max IOPS: 24002`.
+fn printed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<ClaimedCalibration> {
+    let mut claims: Vec<ClaimedCalibration> = Vec::new();
+    for line in lines {
+        let Some((name, Some(value))) = line
+            .split_once(['=', ':'])
+            .map(|(name, value)| (name, number(value)))
+        else {
+            continue;
+        };
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        let name = letters.collect::<String>().to_ascii_lowercase();
+        let is_new = match claims.last_mut() {
+            Some(last) => figure(last, &name).is_some_and(|known| known.is_some()),
+            None => true,
+        };
+        if is_new && figure(&mut claim(&[]), &name).is_some() {
+            claims.push(claim(&[]));
+        }
+        if let Some(place) = claims.last_mut().and_then(|last| figure(last, &name)) {
+            *place = Some(value);
+        }
+    }
+    claims.retain(|claim| claim.max_iops.is_some() && claim.max_mbps.is_some());
+    claims
+}
+
+/// The figure that is printed with this name, in letters and digits.
+fn figure<'a>(claim: &'a mut ClaimedCalibration, name: &str) -> Option<&'a mut Option<f64>> {
+    match name {
+        "maxiops" => Some(&mut claim.max_iops),
+        "maxmbps" => Some(&mut claim.max_mbps),
+        "maxpmbps" => Some(&mut claim.max_pmbps),
+        "latency" | "actuallatency" => Some(&mut claim.latency_ms),
+        _ => None,
     }
 }
 
@@ -190,6 +233,25 @@ SQL>
         assert_eq!(claim.latency_ms, Some(0.0));
         assert_eq!(claim.disks, Some(1.0));
         assert_eq!(claim.started, None);
+    }
+
+    #[test]
+    fn printed_lines_are_read_call_by_call() {
+        let text = "SQL> @disk\nDBMS_OUTPUT.PUT_LINE('max_iops = ' || iops);\nmax_iops = 24002\n\
+                    latency  = 10.868\nmax_mbps = 175\n\nSQL> @again\nLatency: 7\nMax IOPS: 25000\n\
+                    Max MBPS: 180\n";
+        assert!(is_like(text));
+        let found = claims(text);
+        let figures = found.iter();
+        let figures = figures.map(|one| (one.max_iops, one.max_mbps, one.latency_ms));
+        assert_eq!(
+            figures.collect::<Vec<_>>(),
+            [
+                (Some(24_002.0), Some(175.0), Some(10.868)),
+                (Some(25_000.0), Some(180.0), Some(7.0))
+            ]
+        );
+        assert!(!is_like("max_iops = many\nmax_mbps = 3\n"));
     }
 
     #[test]
