@@ -182,7 +182,12 @@ impl ExpectationsAsked {
             (None, Some(its)) => self.size = Some((its, name.clone())),
             _ => {}
         }
-        self.expectations.extend(expected.expectations);
+        // What two profiles expect is one line.
+        for one in expected.expectations {
+            if !self.expectations.contains(&one) {
+                self.expectations.push(one);
+            }
+        }
         self.profiles.push(expected.from);
         Ok(())
     }

@@ -70,7 +70,8 @@ pub struct Verdict {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served_by_one: Option<ServedByOne>,
     /// The headline figure known least precisely, and the difference that its interval allows, as
-    /// a fraction.
+    /// a fraction; null in JSON if any is.
+    #[schemars(with = "Option<(String, Option<f64>)>")]
     pub widest: Option<(String, f64)>,
     /// With several runs a side, the number of runs that would show a difference.
     #[serde(skip_serializing_if = "Vec::is_empty")]

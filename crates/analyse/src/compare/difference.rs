@@ -77,7 +77,8 @@ pub enum Judgement {
 /// The change of a figure from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Change {
-    /// The figure divided by the baseline's.
+    /// The figure divided by the baseline's; null in JSON if that is 0.
+    #[schemars(with = "Option<f64>")]
     pub ratio: f64,
     /// The 95 % interval: from 0 if the baseline's upper limit is unknown, and without an upper
     /// limit if the other's is unknown.

@@ -59,6 +59,8 @@ pub struct ExpectedVerdict {
     /// The figure in microseconds, per second, or in megabytes per second, and its interval at the level
     /// of the run.
     pub figure: Option<Estimate>,
+    /// Of a rate or a mean: that of the middle visit, which met no stall, in times of the figure.
+    pub calm: Option<f64>,
     /// If undecided: how many times as much must be measured, if the figure stays as it is; `None` if
     /// that is unknown, or out of reach.
     pub times: Option<f64>,
@@ -104,6 +106,8 @@ pub(super) struct ClassFigures {
     pub(super) io_bytes: u32,
     /// Response times; `None` if nothing completed.
     pub(super) latency: Option<LatencySummary>,
+    /// The longest that one took.
+    pub(super) longest_us: Option<f64>,
     /// Operations that failed, or were never started.
     pub(super) missed: u64,
     /// Open loop: whether the offered rate is served.
@@ -114,9 +118,11 @@ impl ClassFigures {
     /// Those of one kind of its operations.
     fn of_kind(self, kind: Kind, stream: &StreamRecord) -> Self {
         let total = stream.total_of(kind).unwrap_or_default();
+        let latency = LatencySummary::of(&total.response);
         Self {
             iops: self.iops * total.done as f64 / (stream.done() as f64).max(1.0),
-            latency: LatencySummary::of(&total.response),
+            latency,
+            longest_us: latency.map(|latency| latency.max_us),
             missed: total.failures(),
             ..self
         }
@@ -190,7 +196,8 @@ impl Evidence {
                 let counts: Vec<f64> = self.windows.iter().map(|of| of.done as f64).collect();
                 let mean = Mean::of_ratio_in(self.level.batch, &counts, &self.seconds);
                 let mean = mean.map(|mean| mean.scaled(scale));
-                self.of_mean(mean, self.class.iops * scale, expectation.into())
+                let calm = middle(&counts, &self.seconds) * scale;
+                self.of_mean(mean, calm, self.class.iops * scale, expectation.into())
             }
             Measure::Mean(_) => {
                 let sum = |of: &Window| of.response.sum as f64 / 1e3;
@@ -199,17 +206,23 @@ impl Evidence {
                 let mean = Mean::of_ratio_in(self.level.batch, &sums, &counts);
                 let value = self.class.latency.map(|latency| latency.mean_us);
                 let value = value.unwrap_or(f64::NAN);
-                self.of_mean(mean, value, expectation.into())
+                self.of_mean(mean, middle(&sums, &counts), value, expectation.into())
             }
             Measure::Quantile(quantile, limit) => self.of_quantile(quantile, limit, margin),
-            // Whoever waits long enough has waited, whatever is served.
+            // A stall is one whatever is served.
             Measure::Max(limit) => return self.of_longest(limit),
         };
         self.if_served(found)
     }
 
-    /// A rate, or a mean of response times.
-    fn of_mean(&self, mean: Option<Mean>, value: f64, limit: ExpectedLimit) -> ExpectedVerdict {
+    /// A rate, or a mean of response times; `calm` is that of the middle visit.
+    fn of_mean(
+        &self,
+        mean: Option<Mean>,
+        calm: f64,
+        value: f64,
+        limit: ExpectedLimit,
+    ) -> ExpectedVerdict {
         let after = |mean: Mean, times: f64| {
             let longer = Mean {
                 error: mean.error.max(ERROR_MIN * mean.value) / times.sqrt(),
@@ -225,6 +238,7 @@ impl Evidence {
         let decides = |times: f64| limit.verdict(figure(times)) != BoundVerdict::Undecided;
         ExpectedVerdict {
             verdict: limit.verdict(figure(1.0)),
+            calm: Some(calm / mean.value),
             ..undecided(Some(figure(1.0)), times_needed(decides))
         }
     }
@@ -292,7 +306,7 @@ impl Evidence {
     /// The longest operation, which has no interval: what was measured decides. One that failed is slower
     /// than any limit.
     fn of_longest(&self, limit: Nanos) -> ExpectedVerdict {
-        let longest = self.class.latency.map(|latency| latency.max_us);
+        let longest = self.class.longest_us;
         let has_failed = self.windows.iter().any(|window| window.failures() > 0);
         let verdict = match longest {
             _ if has_failed => BoundVerdict::Broken,
@@ -356,8 +370,20 @@ fn undecided(figure: Option<Estimate>, times: Option<f64>) -> ExpectedVerdict {
         index: 0,
         verdict: BoundVerdict::Undecided,
         figure,
+        calm: None,
         times,
     }
+}
+
+/// The quotient of the middle visit.
+fn middle(numerators: &[f64], denominators: &[f64]) -> f64 {
+    let pairs = numerators.iter().zip(denominators);
+    let known = pairs.filter(|(_, below)| **below > 0.0);
+    upper_median(
+        &known
+            .map(|(above, below)| above / below)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// The least number of times as much that decides, in steps of a tenth.

@@ -313,6 +313,13 @@ impl ClassSummary {
         Some(Estimate::new(value, known.of_latency(figure)).with_degrees(known.iops.degrees))
     }
 
+    /// The longest that an operation took, in microseconds: at an offered rate that is not served without its
+    /// wait in a queue that grows.
+    pub fn longest_us(&self) -> Option<f64> {
+        let without_wait = self.service.filter(|_| self.met == Some(RateMet::No));
+        without_wait.or(self.latency).map(|times| times.max_us)
+    }
+
     /// Whether the load is met without failures, and within the bound on response time if there is
     /// one.
     pub fn sustained(&self) -> BoundVerdict {
@@ -360,6 +367,7 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
             iops: class.iops,
             io_bytes: class.io_bytes,
             latency: class.latency,
+            longest_us: class.longest_us(),
             missed: class.unserved + class.failed.values().sum::<u64>(),
             met: class.met,
         };

@@ -5,7 +5,7 @@
 //! variation is estimated from all points together, since each has few visits: a stall that one
 //! point saw widens the intervals of all others, which might have seen it too.
 
-use super::events::EventsSeen;
+use super::events::{Events, EventsSeen};
 use super::summary::{ClassSummary, PointSummary, VisitFigures};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
@@ -45,6 +45,22 @@ impl Variation {
         let ratio = 1.0 + (self.share / self.within).powi(2);
         ratio > 1.0 + DEVIATIONS * (2.0 / self.degrees).sqrt()
     }
+}
+
+/// The stalls that a load met, also those that began before a visit and have only their end in it: the windows
+/// show that there was one, and the operations that waited how long it was.
+pub fn stalls_met(class: &ClassSummary) -> Events {
+    let lost = class.lost.unwrap_or_default();
+    let mean = |of: &Events| of.seconds / of.times.max(1) as f64;
+    let longest_s = class.longest_us().unwrap_or(0.0) / 1e6;
+    let each_s = if class.stalls.is_none() {
+        mean(&lost).max(longest_s)
+    } else {
+        mean(&class.stalls)
+    };
+    let mut met = Events::default();
+    met.include(lost.times.max(class.stalls.times), each_s);
+    met
 }
 
 /// Points whose visits vary alike: reads, or writes.

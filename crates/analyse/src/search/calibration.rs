@@ -305,9 +305,13 @@ fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
         .collect()
 }
 
-/// Whether what was searched and its closing measurement differ by more than chance and this fraction.
+/// Whether what was searched and its closing measurement differ by more than chance and this fraction. Where
+/// chance is known of the closing one alone, by more than this fraction.
 fn differ_by(margin: Ratio, (searched, closing): &(AtLoad, AtLoad)) -> bool {
-    searched.iops.differs_from(closing.iops, margin.get())
+    let (one, other) = (searched.iops, closing.iops);
+    let is_unknown = !one.is_known() && other.is_known();
+    other.differs_from(one, margin.get())
+        || is_unknown && (one.value / other.value).ln().abs() > margin.get()
 }
 
 /// Says of what was searched that its closing measurement differs, if it does.

@@ -4,7 +4,7 @@
 //! the bound allows, with its interval.
 
 use super::bracket::Bracket;
-use crate::point::events::EventsSeen;
+use crate::point::events::{Events, EventsSeen};
 use crate::point::late::LateOperations;
 use crate::point::summary::ClassSummary;
 use rigel_model::{Bound, Nanos};
@@ -89,17 +89,22 @@ impl StallShare {
     }
 
     /// True if there were none.
-    fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         self.seen.events.is_none()
     }
 
     /// Includes what a measurement of `seconds` saw.
     pub fn include(&mut self, class: &ClassSummary, seconds: f64) {
+        self.include_events(class, &class.stalls, seconds);
+    }
+
+    /// The same, if these are the stalls.
+    pub fn include_events(&mut self, class: &ClassSummary, stalls: &Events, seconds: f64) {
         if !class.is_not_met() {
-            self.seen.include(&class.stalls, seconds);
+            self.seen.include(stalls, seconds);
         }
         if class.offered.is_none() {
-            self.closed.include(&class.stalls, seconds);
+            self.closed.include(stalls, seconds);
         }
     }
 
@@ -140,6 +145,12 @@ impl StallShare {
         }
         let [_, more] = self.limits();
         self.late(load, latency, more)
+    }
+
+    /// How long an operation that is due in a stall waits for its end on average, in seconds.
+    pub fn mean_wait_s(&self) -> f64 {
+        let all = &self.seen.events;
+        all.squares / (2.0 * all.seconds).max(f64::MIN_POSITIVE)
     }
 
     /// The 95 % limits of the number of stalls, in times of the number that was seen: of a Poisson

@@ -160,7 +160,7 @@ fn more_in_words(line: &ExpectedLine) -> String {
         return line.why.clone();
     }
     match time_to_decide(line.more_s) {
-        Some(time) => format!("about {time} (--for) would decide it"),
+        Some(time) => format!("about {time} would decide it"),
         None if has_both_ends(line) => {
             "no more time would decide it, but a margin such as ±5% may".into()
         }
@@ -196,7 +196,7 @@ mod tests {
         let later = line(BoundVerdict::Undecided, known, Some(300.0));
         assert_eq!(
             said(&later),
-            "p99<2ms@3000/s: 1.90 ms (1.80 to 2.10); about 5 minutes more (--for) would decide it"
+            "p99<2ms@3000/s: 1.90 ms (1.80 to 2.10); about 5 minutes more would decide it"
         );
         let never = line(BoundVerdict::Undecided, known, None);
         assert!(said(&never).ends_with("a margin such as ±5% may"));

@@ -4,11 +4,11 @@ mod baseline;
 mod conclusion;
 mod document;
 mod of_run;
-mod others_stalls;
 pub mod plan;
 mod profile;
 mod request;
 pub mod result;
+mod stalls;
 
 use crate::{Verb, VerbResult};
 pub use baseline::Baseline;

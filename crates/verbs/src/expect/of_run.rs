@@ -7,6 +7,7 @@
 use super::plan::STALLS_SEEN_LEAST;
 use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
 use rigel_analyse::figures::latency::LatencyFigure;
+use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::sustained::open_to_stalls;
 use rigel_analyse::{
     BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, ExpectedVerdict, PointSummary,
@@ -184,7 +185,8 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
     } else if line.outcome == BoundVerdict::Broken && !is_longest {
         line.why = not_served(deciding.point).unwrap_or_default();
     } else if is_longest {
-        line = line.unless_too_short(STALLS_SEEN_LEAST.as_secs_f64() - measured_s);
+        let all: Vec<PointSummary> = here.iter().map(|at| at.point.clone()).collect();
+        line = line.unless_too_short(STALLS_SEEN_LEAST.as_secs_f64() - time_used(&all));
     }
     line
 }
@@ -206,6 +208,7 @@ impl<'a> AtPoint<'a> {
             index: 0,
             verdict,
             figure,
+            calm: None,
             times: undecided.and_then(|figure| limit.times_to_decide(figure)),
         };
         Self {
@@ -224,6 +227,9 @@ fn figure(condition: &Expectation, class: &ClassSummary) -> Option<Estimate> {
         }
         Measure::Rate(_) => return Some(class.rate()),
         Measure::Mean(_) => LatencyFigure::Mean,
+        Measure::Max(_) if class.met == Some(RateMet::No) => {
+            return class.longest_us().map(Estimate::from);
+        }
         Measure::Max(_) => LatencyFigure::Max,
         Measure::Quantile(quantile, _) => {
             let known = [

@@ -1,8 +1,8 @@
 //! The plan of `expect`: every load is visited once, in an order that the seed decides; then those of
 //! which a line is undecided, until none is, or the budget is used up.
 
-use super::others_stalls::OthersStalls;
 use super::request::ExpectRequest;
+use super::stalls::RunStalls;
 use rigel_analyse::plan::search::{LARGE, SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
 use rigel_analyse::plan::{Plan, check_sizes};
@@ -204,20 +204,20 @@ impl ExpectRequest {
         let loads = self.loads().into_iter().filter(|load| !is_done(load));
         let first = loads.min_by_key(|load| seed_of(seed, *load));
         let is_short = used < self.seen_least().as_secs_f64();
-        let stalls = OthersStalls::of(done);
+        let stalls = RunStalls::of(done);
         first
             .or_else(|| Visits::next(done, usize::MAX, seed, |point| self.is_open(point, &stalls)))
             .or_else(|| Visits::next(done, usize::MAX, seed, |_| is_short))
     }
 
     /// True if a line of this load is undecided. Of stalls, time alone decides.
-    fn is_open(&self, point: &PointSummary, stalls: &OthersStalls) -> bool {
+    fn is_open(&self, point: &PointSummary, stalls: &RunStalls) -> bool {
         let mut lines = point.classes.iter().flat_map(|class| &class.expected);
         lines.any(|line| {
             let one = self.expectations.get(line.index);
             one.is_some_and(|one| {
                 !matches!(one.limit.0, Measure::Max(_))
-                    && stalls.judge(point, one, line) == BoundVerdict::Undecided
+                    && stalls.judge(point, one, line).verdict == BoundVerdict::Undecided
             })
         })
     }

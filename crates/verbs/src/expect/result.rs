@@ -1,7 +1,8 @@
 //! The results of `rigel expect`: a line for each expectation, and what follows from all of them.
 
-use super::others_stalls::OthersStalls;
+use super::plan::STALLS_SEEN_LEAST;
 use super::request::ExpectRequest;
+use super::stalls::RunStalls;
 use crate::verb::incomplete;
 use rigel_analyse::figures::quantity::{Unit, per_second, rounded_percent};
 use rigel_analyse::plan::Plan;
@@ -120,7 +121,7 @@ impl ExpectRequest {
         let lines = by.expected.iter().enumerate();
         let lines: Vec<ExpectedLine> = lines
             .map(|(index, (condition, _))| {
-                let mut line = self.line(index, *condition, &points);
+                let mut line = line(index, *condition, &points);
                 if credit.is_some() && line.outcome == BoundVerdict::Undecided {
                     line.more_s = None;
                     line.why = "without the credit it may be decided: measure again now".into();
@@ -139,65 +140,59 @@ impl ExpectRequest {
             points,
         }
     }
+}
 
-    /// A line, by the points that it is about.
-    fn line(&self, index: usize, condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
-        let of = |point: &PointSummary| {
-            let class = point.classes.iter().find(|class| class.done > 0)?;
-            let found = class.expected.iter().find(|found| found.index == index);
-            let operations = match condition.kind() {
-                None => class.done,
-                Some(Kind::Read) => class.reads,
-                Some(_) => class.writes,
-            };
-            Some((*found?, operations))
+/// A line, by the points that it is about.
+fn line(index: usize, condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
+    let stalls = RunStalls::of(points);
+    let of = |point: &PointSummary| {
+        let class = point.classes.iter().find(|class| class.done > 0)?;
+        let found = class.expected.iter().find(|found| found.index == index);
+        let operations = match condition.kind() {
+            None => class.done,
+            Some(Kind::Read) => class.reads,
+            Some(_) => class.writes,
         };
-        let here: Vec<(&PointSummary, ExpectedVerdict, u64)> = points
-            .iter()
-            .filter_map(|point| of(point).map(|(found, done)| (point, found, done)))
-            .collect();
-        let value = |found: &ExpectedVerdict| found.figure.map_or(0.0, |figure| figure.value);
-        let worst = here
-            .iter()
-            .max_by(|one, other| value(&one.1).total_cmp(&value(&other.1)));
-        let of_points: Vec<PointSummary> = here.iter().map(|of| of.0.clone()).collect();
-        let used = time_used(&of_points);
-        let stalls = OthersStalls::of(points);
-        let verdicts = || {
-            let each = here.iter();
-            each.map(|(point, found, _)| (found.verdict, stalls.judge(point, &condition, found)))
-        };
-        let mut line = ExpectedLine {
-            outcome: BoundVerdict::all_of(verdicts().map(|(_, verdict)| verdict)),
-            condition,
-            load: match here[..] {
-                [(point, ..)] => point.coordinates.to_string(),
-                _ => String::new(),
-            },
-            figure: worst.and_then(|(_, found, _)| found.figure),
-            unit: unit_of(&condition),
-            operations: here.iter().map(|(.., done)| done).sum(),
-            measured_s: of_points.iter().map(|point| point.measured_s).sum(),
-            more_s: worst.and_then(|(_, found, _)| Some((found.times? - 1.0) * used)),
-            why: String::new(),
-        };
-        let more_s = self.seen_least().as_secs_f64() - used;
-        let is_longest = matches!(condition.limit.0, Measure::Max(_));
-        if here.is_empty() {
-            line.outcome = BoundVerdict::NotMeasured;
-            line.why = "no operation of this load completed".into();
-        } else if line.outcome == BoundVerdict::Broken {
-            let unserved = || here.iter().find_map(|(point, ..)| not_served(point));
-            let failed = || here.iter().find_map(|(point, ..)| has_failed(point));
-            let why = if is_longest { None } else { unserved() };
-            line.why = why.or_else(failed).unwrap_or_default();
-        } else if is_longest {
-            line = line.unless_too_short(more_s);
-        } else if verdicts().any(|(own, verdict)| own != verdict) {
-            line.why = "this load met fewer stalls than others, perhaps by chance".into();
-        }
-        line
+        Some((stalls.judge(point, &condition, found?), operations))
+    };
+    let here: Vec<(&PointSummary, ExpectedVerdict, u64)> = points
+        .iter()
+        .filter_map(|point| of(point).map(|(found, done)| (point, found, done)))
+        .collect();
+    let value = |found: &ExpectedVerdict| found.figure.map_or(0.0, |figure| figure.value);
+    let worst = here
+        .iter()
+        .max_by(|one, other| value(&one.1).total_cmp(&value(&other.1)));
+    let of_points: Vec<PointSummary> = here.iter().map(|of| of.0.clone()).collect();
+    let used = time_used(&of_points);
+    let mut line = ExpectedLine {
+        outcome: BoundVerdict::all_of(here.iter().map(|(_, found, _)| found.verdict)),
+        condition,
+        load: match here[..] {
+            [(point, ..)] => point.coordinates.to_string(),
+            _ => String::new(),
+        },
+        figure: worst.and_then(|(_, found, _)| found.figure),
+        unit: unit_of(&condition),
+        operations: here.iter().map(|(.., done)| done).sum(),
+        measured_s: of_points.iter().map(|point| point.measured_s).sum(),
+        more_s: worst.and_then(|(_, found, _)| Some((found.times? - 1.0) * used)),
+        why: String::new(),
+    };
+    let more_s = STALLS_SEEN_LEAST.as_secs_f64() - used;
+    let is_longest = matches!(condition.limit.0, Measure::Max(_));
+    if here.is_empty() {
+        line.outcome = BoundVerdict::NotMeasured;
+        line.why = "no operation of this load completed".into();
+    } else if line.outcome == BoundVerdict::Broken {
+        let unserved = || here.iter().find_map(|(point, ..)| not_served(point));
+        let failed = || here.iter().find_map(|(point, ..)| has_failed(point));
+        let why = if is_longest { None } else { unserved() };
+        line.why = why.or_else(failed).unwrap_or_default();
+    } else if is_longest {
+        line = line.unless_too_short(more_s);
     }
+    line
 }
 
 /// Says that an offered rate is not served, if it is not.

@@ -69,9 +69,11 @@ impl CreditReader {
         let Some(stream) = record.streams.first() else {
             return;
         };
-        let seconds = record.window.as_secs_f64();
-        let windows = counts(stream, record.whole_windows()).into_iter();
-        let windows = windows.map(|done| (done / seconds, seconds));
+        let width_s = record.window.as_secs_f64();
+        let counts = counts(stream, record.whole_windows());
+        // The part of a window at the end of a round was measured as well.
+        let seconds = record.measured.as_secs_f64() / counts.len().max(1) as f64;
+        let windows = counts.into_iter().map(|done| (done / width_s, seconds));
         let before = self.rates.len();
         self.rates.extend(windows);
         if self.rates.len() == before {
