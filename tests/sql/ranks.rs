@@ -79,7 +79,15 @@ fn ranks_share_out_servers_which_are_loaded_and_removed_by_one() {
         assert_eq!(count(1, scans) - before[1], done[1]);
         // All ranks against both servers together.
         let points = document["points"].as_array().unwrap();
-        assert_eq!(points[0]["sql"]["operations"], 300);
+        // Together they have the windows that are common to all, if the work took that long.
+        let together = &run.joined()[0];
+        let counted = together.streams[0].total().done;
+        assert_eq!(points[0]["sql"]["operations"], counted);
+        if together.merge.as_ref().unwrap().is_common {
+            assert!(counted <= 300, "{counted}");
+        } else {
+            assert_eq!(counted, 300);
+        }
         for point in points {
             let counts = witness(point, "blocks of the tables visited");
             assert_agree(counts, "client and servers");

@@ -519,3 +519,28 @@ pub fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
     let rate = Estimate::new(plateau.throughput, Some(plateau.interval.into()));
     at.with_rate(rate.with_degrees(degrees))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples;
+    use rigel_stats::mean::Spread;
+
+    #[test]
+    fn a_closing_measurement_replaces_what_has_no_interval() {
+        let margin = Ratio::from_percent(2.0).unwrap();
+        let at = |iops: Estimate| examples::at(4, 8192, iops.value).with_rate(iops);
+        let spread = Spread {
+            error: 0.005,
+            degrees: 19.0,
+        };
+        let known = |value| at(Estimate::with_spread(value, spread));
+        let unknown = |value: f64| at(value.into());
+        // Writes that were fast on credit, and whose rate had no interval.
+        assert!(differ_by(margin, &(unknown(5090.0), known(3000.0))));
+        assert!(!differ_by(margin, &(unknown(3030.0), known(3000.0))));
+        assert!(!differ_by(margin, &(known(3300.0), unknown(3000.0))));
+        assert!(differ_by(margin, &(known(3300.0), known(3000.0))));
+        assert!(!differ_by(margin, &(known(3010.0), known(3000.0))));
+    }
+}

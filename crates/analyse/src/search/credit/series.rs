@@ -133,6 +133,18 @@ mod tests {
     }
 
     #[test]
+    fn a_round_counts_with_all_of_its_time() {
+        let mut round = crate::examples::reads_of_a_millisecond();
+        round.measured = round.measured.plus(Nanos(round.window.0 * 9 / 10));
+        let mut reader = CreditReader::default();
+        reader.add(&round, 0.0);
+        let seconds: f64 = reader.rates.iter().map(|(_, seconds)| seconds).sum();
+        assert!((seconds - round.measured.as_secs_f64()).abs() < 1e-9);
+        assert!(reader.rates.len() > 1);
+        assert!(reader.rates.iter().all(|(rate, _)| *rate > 900.0));
+    }
+
+    #[test]
     fn a_fast_beginning_is_credit_and_what_comes_again_is_not() {
         let level = |n: usize| (0..n).map(|at| 3000.0 + 30.0 * (at % 3) as f64);
         let after = |first: &[f64], n| first.iter().copied().chain(level(n)).collect::<Vec<_>>();
