@@ -135,7 +135,7 @@ crates: ## Make the crates as they would be published, and build each from what 
 
 site: build ## Make the documents' site, to be read without a network, with reports of runs: dist/site/
 	@scripts/setup.sh site
-	PATH="target/tools/bin:$$PATH" scripts/site.sh $(PROGRAM) dist/site
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" scripts/site.sh $(PROGRAM) dist/site
 
 test-aarch64: ## The unit tests of what is not bound to this machine's kernel, compiled for aarch64, under qemu
 	@scripts/setup.sh dist

@@ -309,7 +309,7 @@ fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
 /// chance is known of the closing one alone, by more than this fraction.
 fn differ_by(margin: Ratio, (searched, closing): &(AtLoad, AtLoad)) -> bool {
     let (one, other) = (searched.iops, closing.iops);
-    let is_unknown = !one.is_known() && other.is_known();
+    let is_unknown = one.spread().is_none() && other.spread().is_some();
     other.differs_from(one, margin.get())
         || is_unknown && (one.value / other.value).ln().abs() > margin.get()
 }
@@ -524,7 +524,7 @@ pub fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
 mod tests {
     use super::*;
     use crate::examples;
-    use rigel_stats::mean::Spread;
+    use rigel_stats::mean::{Limits, Spread};
 
     #[test]
     fn a_closing_measurement_replaces_what_has_no_interval() {
@@ -535,7 +535,8 @@ mod tests {
             degrees: 19.0,
         };
         let known = |value| at(Estimate::with_spread(value, spread));
-        let unknown = |value: f64| at(value.into());
+        let anything = |high| Limits { low: 0.0, high };
+        let unknown = |value: f64| at(Estimate::new(value, Some(anything(Some(2.0 * value)))));
         // Writes that were fast on credit, and whose rate had no interval.
         assert!(differ_by(margin, &(unknown(5090.0), known(3000.0))));
         assert!(!differ_by(margin, &(unknown(3030.0), known(3000.0))));
