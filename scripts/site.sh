@@ -76,7 +76,7 @@ example cloud-day 'a day of a cloud volume, measured by others.' import cloud-da
 		done < <(grep -o '\[[^]]*\]([^)]*)' <<<"$line" | sed 's/^\[\(.*\)\](\(.*\))$/\1\t\2/')
 	done < <(sed ':again; /^\*.*[^.]$/ { N; s/\n  */ /; t again }' docs/README.md)
 	printf '\n# Reports\n\n- [Reports of runs](examples/README.md)\n\n# The project\n\n'
-	for file in CHANGELOG.md contrib/README.md contrib/ranks/README.md crates/*/README.md; do
+	for file in CHANGELOG.md tests/golden/unsafe.md contrib/README.md contrib/ranks/README.md crates/*/README.md; do
 		[ -n "${seen[$file]:-}" ] || printf -- '- [%s](%s)\n' "$(sed -n 's/^# //p;T;q' "$file")" "$file"
 	done
 } >"$src/SUMMARY.md"
