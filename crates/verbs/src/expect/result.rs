@@ -118,10 +118,11 @@ impl ExpectRequest {
         let varied = variation(&points, false).and_then(run_checks::varied);
         widen(&mut points);
         let credit = points.iter().find_map(credit_of_visits);
+        let stalls = RunStalls::of(&points);
         let lines = by.expected.iter().enumerate();
         let lines: Vec<ExpectedLine> = lines
             .map(|(index, (condition, _))| {
-                let mut line = line(index, *condition, &points);
+                let mut line = line(index, *condition, &points, &stalls);
                 if credit.is_some() && line.outcome == BoundVerdict::Undecided {
                     line.more_s = None;
                     line.why = "without the credit it may be decided: measure again now".into();
@@ -143,8 +144,12 @@ impl ExpectRequest {
 }
 
 /// A line, by the points that it is about.
-fn line(index: usize, condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
-    let stalls = RunStalls::of(points);
+fn line(
+    index: usize,
+    condition: Expectation,
+    points: &[PointSummary],
+    stalls: &RunStalls,
+) -> ExpectedLine {
     let of = |point: &PointSummary| {
         let class = point.classes.iter().find(|class| class.done > 0)?;
         let found = class.expected.iter().find(|found| found.index == index);

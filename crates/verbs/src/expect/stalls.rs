@@ -45,7 +45,7 @@ impl RunStalls {
         let calm = found.calm.unwrap_or(1.0);
         let widened = match condition.limit.0 {
             Measure::Rate(_) => with(figure, calm * (1.0 - share)),
-            // Of so many outstanding operations a lower rate is a longer time.
+            // At the same depth, response time rises as throughput falls.
             Measure::Mean(_) if !is_open => with(figure, calm / (1.0 - share)),
             Measure::Mean(_) => {
                 let waited_us = share * self.0.mean_wait_s() * 1e6;
