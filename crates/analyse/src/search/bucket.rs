@@ -320,8 +320,9 @@ fn large_bytes_per_s(records: &[PointRecord]) -> Option<f64> {
 
 /// True if a token bucket is why this was found.
 fn is_explained(finding: &Finding) -> bool {
-    const EXPLAINED: [FindingName; 3] = [
+    const EXPLAINED: [FindingName; 4] = [
         FindingName::BurstCredit,
+        FindingName::ClosingDiffers,
         FindingName::Drift,
         FindingName::Unsteady,
     ];
