@@ -110,14 +110,14 @@ fn said(found: &DuetResult, arm: &ArmResult) -> Vec<String> {
         .collect()
 }
 
-/// What the sums of all rounds show, where that is far from the mean of the rounds: a stall within one of
-/// them is a small part of the sum, and most of that round.
+/// The times of all rounds together, where they are far from the mean of the rounds: a stall within one of
+/// them is a small part of all, and most of that round.
 fn summed(found: &DuetResult, arm: &ArmResult) -> Option<String> {
     const PART: f64 = 1.0 / 3.0;
     let first = found.arms.first()?;
     let far = arm.against_first.iter().filter_map(|of| {
         let (own, other) = match of.figure {
-            DuetFigure::Throughput => (arm.mb_per_s, first.mb_per_s),
+            DuetFigure::Throughput => return None,
             DuetFigure::P50 => (arm.p50_us?, first.p50_us?),
             DuetFigure::P99 => (arm.p99_us?, first.p99_us?),
         };

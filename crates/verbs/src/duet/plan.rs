@@ -170,7 +170,7 @@ impl DuetRequest {
         let visits = done.iter().map(PointSummary::visits_made);
         let is_whole = visits.clone().min() == visits.max();
         let is_known = |arm: u32, figure: DuetFigure| {
-            let ratio = self.estimate(&rounds(self, done, arm, figure));
+            let ratio = self.estimate(figure, &rounds(self, done, arm, figure));
             ratio.is_some_and(|ratio| self.is_decided(figure, ratio))
         };
         let mut others = self.numbers().skip(1);

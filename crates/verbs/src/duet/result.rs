@@ -1,7 +1,8 @@
 //! The results of `rigel duet`: for each arm, its throughput as a multiple of the first one's.
 
 use super::request::DuetRequest;
-use super::rounds::{DuetAnswer, DuetFigure, ROUNDS_LEAST, rounds};
+use super::rounds::{DuetAnswer, DuetFigure, ROUNDS_LEAST, RoundOfTwo, rounds};
+use crate::expect::result::words;
 use crate::naming::Naming;
 use crate::verb::incomplete;
 use rigel_analyse::search::run_checks;
@@ -69,6 +70,8 @@ pub struct DuetResult {
     pub error: Ratio,
     /// How much slower than the first an arm may be.
     pub slower_most: Option<Ratio>,
+    /// Whether no arm is slower by more: `met`, `not met` or `undecided`; `None` without such a limit.
+    pub outcome: Option<&'static str>,
     /// Operations offered to each arm per second.
     pub rate_per_s: Option<u64>,
     /// True if the arms were measured at the same time, and not in turn.
@@ -138,11 +141,12 @@ impl DuetRequest {
                 against_first,
             }
         });
-        DuetResult {
+        let found = DuetResult {
             arms: arms.collect(),
             margin: self.margin,
             error: self.error,
             slower_most: self.slower_most,
+            outcome: None,
             rate_per_s: self.rate_per_s,
             together: self.together,
             used_s: used,
@@ -150,6 +154,10 @@ impl DuetRequest {
             rate: self.naming().rate,
             findings: stalled(records, &points, self.rate_per_s),
             points,
+        };
+        DuetResult {
+            outcome: self.slower_most.map(|_| words(found.outcome())),
+            ..found
         }
     }
 }
@@ -189,9 +197,9 @@ impl DuetRequest {
     fn against_first(&self, points: &[PointSummary], arm: u32, used_s: f64) -> Vec<Compared> {
         let compared = |figure: DuetFigure| {
             let rounds = rounds(self, points, arm, figure);
-            let ratio = self.estimate(&rounds)?;
-            let so_far =
-                (ROUNDS_LEAST..=rounds.len()).filter_map(|count| self.estimate(&rounds[..count]));
+            let ratio = self.estimate(figure, &rounds)?;
+            let so_far = (ROUNDS_LEAST..=rounds.len())
+                .filter_map(|count| self.estimate(figure, &rounds[..count]));
             Some(Compared {
                 figure,
                 ratio,
@@ -201,7 +209,7 @@ impl DuetRequest {
                     .times(figure, ratio)
                     .map(|times| (times - 1.0) * used_s),
                 course: so_far.collect(),
-                rounds,
+                rounds: rounds.into_iter().map(RoundOfTwo::ratio).collect(),
             })
         };
         let figures = self.figures().into_iter().filter(|_| arm > 0);

@@ -1,8 +1,8 @@
 //! The rounds of a duet: what they say of an arm against the first, and whether that is enough.
 //!
 //! Input: the visits to each arm. The arms of one round were measured within seconds of each other, in
-//! random order: what the storage did meanwhile it did to all of them, and the logarithms of their ratios
-//! differ by far less than their throughputs do from round to round.
+//! random order: what the storage did meanwhile it did to all of them, and their ratios differ by far less
+//! than their throughputs do from round to round.
 
 use super::request::DuetRequest;
 use rigel_analyse::point::summary::VisitFigures;
@@ -90,21 +90,66 @@ fn visits<'a>(
     point.map_or(&[][..], |point| &point.visits).iter()
 }
 
-/// A figure of `arm` as a multiple of the first one's, in each round; not a number where one is unknown.
+/// A figure of an arm and of the first one in one round; not a number where it is unknown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoundOfTwo {
+    own: f64,
+    first: f64,
+}
+
+impl RoundOfTwo {
+    /// The figure as a multiple of the first one's.
+    pub(super) fn ratio(self) -> f64 {
+        self.own / self.first
+    }
+}
+
+/// A figure of `arm` and of the first in each round.
 pub(super) fn rounds(
     request: &DuetRequest,
     done: &[PointSummary],
     arm: u32,
     figure: DuetFigure,
-) -> Vec<f64> {
+) -> Vec<RoundOfTwo> {
     let value = |visit: &VisitFigures, arm: u32| {
         let length = request.arms[arm as usize].length;
         figure.of(visit, length).unwrap_or(f64::NAN)
     };
     visits(request, done, arm)
         .zip(visits(request, done, 0))
-        .map(|(own, first)| value(own, arm) / value(first, 0))
+        .map(|(own, first)| RoundOfTwo {
+            own: value(own, arm),
+            first: value(first, 0),
+        })
         .collect()
+}
+
+impl DuetFigure {
+    /// The logarithm of the multiple that these rounds show, and what is known of its error. Operations add up,
+    /// so that of throughput all rounds together are compared, in which a stall has the weight of its length.
+    /// Times of rounds do not add up: of them it is the mean of the logarithms.
+    fn log_ratio(self, rounds: &[RoundOfTwo]) -> (f64, Option<Mean>) {
+        // Rounds are seconds apart.
+        const BATCH: usize = 1;
+        let all = |of: fn(&RoundOfTwo) -> f64| -> Vec<f64> { rounds.iter().map(of).collect() };
+        if self == Self::Throughput {
+            let (own, first) = (all(|round| round.own), all(|round| round.first));
+            let ratio = own.iter().sum::<f64>() / first.iter().sum::<f64>();
+            let mean = Mean::of_ratio_in(BATCH, &own, &first);
+            let of_logarithm = |mean: Mean| Mean {
+                value: ratio.ln(),
+                error: mean.error / ratio,
+                ..mean
+            };
+            return (ratio.ln(), mean.map(of_logarithm));
+        }
+        let logs = all(|round| round.ratio().ln());
+        let middle = logs.iter().sum::<f64>() / logs.len() as f64;
+        (
+            middle,
+            Mean::of_ratio_in(BATCH, &logs, &vec![1.0; logs.len()]),
+        )
+    }
 }
 
 /// The interval of a multiple, if both ends are known.
@@ -125,11 +170,10 @@ impl DuetRequest {
         }
     }
 
-    /// The multiple that these of single rounds show, with the interval that holds it at every moment of
-    /// the run; `None` if nothing completed in one of them.
-    pub(super) fn estimate(&self, rounds: &[f64]) -> Option<Estimate> {
-        let logs: Vec<f64> = rounds.iter().map(|ratio| ratio.ln()).collect();
-        let middle = logs.iter().sum::<f64>() / logs.len() as f64;
+    /// The multiple of a figure that these rounds show, with the interval that holds it at every moment of
+    /// the run; `None` if nothing completed, of times also in one of them.
+    pub(super) fn estimate(&self, figure: DuetFigure, rounds: &[RoundOfTwo]) -> Option<Estimate> {
+        let (middle, mean) = figure.log_ratio(rounds);
         if !middle.is_finite() {
             return None;
         }
@@ -138,9 +182,7 @@ impl DuetRequest {
             error: self.error.get() / ((self.arms.len() - 1) * self.figures().len()) as f64,
             batch: 1,
         };
-        let ones = vec![1.0; logs.len()];
-        let mean = Mean::of_ratio_in(level.batch, &logs, &ones);
-        let interval = mean.filter(|_| logs.len() >= ROUNDS_LEAST).map(|mean| {
+        let interval = mean.filter(|_| rounds.len() >= ROUNDS_LEAST).map(|mean| {
             let error = mean.error.max(ERROR_MIN);
             let interval = Mean { error, ..mean }.at(level).interval();
             let high = interval.high.exp();
