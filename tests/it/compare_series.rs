@@ -98,6 +98,7 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
         seconds: 200.0,
         done: 1e6,
         failed: 0,
+        unserved: 0,
         asked: Some(1_000_000),
         rate: Some(5000.0 * faster * (0.03 * rates[index]).exp()),
         latency: LatencySummary {

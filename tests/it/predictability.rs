@@ -64,6 +64,7 @@ pub(crate) fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
         seconds: 1e6 / rate,
         done: 1e6,
         failed: 0,
+        unserved: 0,
         asked: Some(1_000_000),
         rate: Some(rate),
         latency: LatencySummary {

@@ -19,7 +19,12 @@ fn calibrated_by(place: &Place, target: &str, seed: u64) -> Value {
 
 /// The JSON report of a soak.
 fn soaked(place: &Place, target: &str) -> Value {
-    let command = format!("soak {target} --seed 1 --out run --no-progress --json");
+    answered(place, &format!("soak {target} --seed 1"))
+}
+
+/// The JSON report of a command with an answer.
+fn answered(place: &Place, command: &str) -> Value {
+    let command = format!("{command} --out run --no-progress --json");
     let run = rigel(place, &command).output().unwrap();
     // 3: an objective was missed; 4: that is not known.
     let status = run.status.code();
@@ -370,11 +375,52 @@ fn stalls_that_only_some_loads_met_count_for_all() {
     for (load, met) in [("", Value::Null), ("--rate 20k", Value::Bool(false))] {
         let place = Place::new("unseen-soak-objective");
         let target = "sim:64,500us,stall=1s/10s";
-        let asked = format!("{target} {load} --slo p99<10ms --every 5m --for 30m");
+        let asked = format!("{target} {load} --slo p99<10ms --slo mean<10ms --every 5m --for 30m");
         let soak = soaked(&place, &asked);
-        assert_eq!(soak["predictability"]["objectives"][0]["met"], met);
+        for objective in 0..2 {
+            assert_eq!(soak["predictability"]["objectives"][objective]["met"], met);
+        }
         assert!(names(&soak).contains(&"stall"), "{soak}");
     }
+}
+
+#[test]
+fn a_rate_that_rounds_do_not_serve_is_the_first_thing_said_of_them() {
+    let place = Place::new("unseen-soak-overload");
+    let soak = soaked(&place, "sim:4,250us --rate 20k --every 1m --for 30m");
+    let sentence = soak["conclusion"]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("In 30 of 30 measured rounds less was served than was offered. "),
+        "{sentence}"
+    );
+    assert_eq!(soak["predictability"]["predictable"], "no");
+    assert!(!names(&soak).contains(&"stall"), "{soak}");
+}
+
+#[test]
+fn a_duet_compares_all_rounds_together_in_which_a_stall_has_its_length() {
+    const TARGETS: &str = "sim:4,100us sim:4,100us,stall=1s/10s";
+    let (mut held, mut undecided) = (0, 0);
+    for seed in 1..=6 {
+        let place = Place::new("unseen-duet-stalls");
+        let command = format!("duet {TARGETS} --fail-if-slower 25% --seed {seed}");
+        let report = answered(&place, &command);
+        let [first, second] = [0, 1].map(|arm| &report["duet"]["arms"][arm]);
+        let ratio = &second["against_first"][0]["ratio"];
+        let of = |value: &Value| value.as_f64().expect("a number");
+        let iops = [second, first].map(|arm| of(&arm["iops"]["value"]));
+        assert!(
+            (of(&ratio["value"]) / (iops[0] / iops[1]) - 1.0).abs() < 0.01,
+            "{second}"
+        );
+        let [low, high] = ["low", "high"].map(|end| of(&ratio["interval"][end]));
+        held += usize::from((low..=high).contains(&0.9));
+        undecided += usize::from(report["duet"]["outcome"] != "met");
+    }
+    assert!(
+        held >= 5 && undecided == 0,
+        "{held} hold, {undecided} undecided"
+    );
 }
 
 #[test]

@@ -167,6 +167,7 @@ pub fn rounds(n: u32) -> Vec<Round> {
             seconds: 300.0,
             done: rate * 300.0,
             failed: 0,
+            unserved: 0,
             asked: None,
             rate: Some(rate),
             latency: LatencySummary {

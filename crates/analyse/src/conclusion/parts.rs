@@ -124,11 +124,7 @@ pub(super) fn decisive(findings: &[Finding]) -> Vec<String> {
         let stall = stall.rsplit("; ").next().unwrap_or(stall);
         sentences.push(format!("{}.", quantity::capital(stall)));
     }
-    for name in [
-        FindingName::BurstCredit,
-        FindingName::RateNotMet,
-        FindingName::EndedInStall,
-    ] {
+    for name in [FindingName::BurstCredit, FindingName::EndedInStall] {
         sentences.extend(what(name).map(|what| format!("{}.", quantity::capital(what))));
     }
     sentences

@@ -77,5 +77,9 @@ mod tests {
             status_of(&|round| round.rate = Some(0.0), false),
             Status::Bad
         );
+        // Of 3.6 million operations, more than one in a hundred was offered in vain.
+        let overloaded = |count| status_of(&|round| round.unserved = count, false);
+        assert_eq!(overloaded(18_000), Status::Good);
+        assert_eq!(overloaded(72_000), Status::Bad);
     }
 }

@@ -554,6 +554,7 @@ pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
             seconds,
             done: sample.count.unwrap_or_else(counted),
             failed: 0,
+            unserved: 0,
             asked: None,
             rate,
             latency: LatencySummary::default(),

@@ -29,6 +29,8 @@ pub struct Round {
     pub done: f64,
     /// Failed operations.
     pub failed: u64,
+    /// Operations that were offered and never began.
+    pub unserved: u64,
     /// Requested operations, if the work is fixed.
     pub asked: Option<u64>,
     /// Operations per second; for other tools' figures, their values. `None` if nothing was
@@ -92,6 +94,12 @@ impl Round {
     /// True if its rate is usable: it was measured to its end or to its time limit.
     pub fn counts(&self) -> bool {
         self.rate.is_some() && matches!(self.end, RoundEnd::Whole | RoundEnd::Cut)
+    }
+
+    /// True if a part of what was offered never began: less is served than is offered.
+    pub fn is_overloaded(&self) -> bool {
+        const PART: f64 = 0.01;
+        self.unserved as f64 > PART * self.done
     }
 
     /// Its rate, if that is usable.
@@ -214,6 +222,7 @@ pub fn numbered_round(
         seconds,
         done: total.done as f64,
         failed: total.failures(),
+        unserved,
         asked,
         rate,
         latency: latency.into(),
@@ -256,26 +265,39 @@ fn kept(
 }
 
 /// True if operations of a closed loop took so much longer than the others, and so much of the time, that
-/// one in `1 - quantile` of those who arrive by themselves may have waited beyond the objective: for as
-/// long as all stand still, a closed loop sends none.
+/// those who arrive by themselves may have waited beyond the objective, one in `1 - quantile` or in the mean:
+/// for as long as all stand still, a closed loop sends none.
 fn hides_waiting(
     Objective(measure): Objective,
     stream: &StreamRecord,
     total: &Window,
     seconds: f64,
 ) -> bool {
-    let Measure::Quantile(quantile, limit) = measure else {
+    if stream.is_open() {
         return false;
-    };
+    }
     let times = &total.response.histogram;
     let p99_us = times.quantile(0.99).map_or(0.0, |band| band.middle() / 1e3);
-    let waiting = times.buckets().filter(|(low, high, _)| {
-        is_stalled(low.midpoint(*high) as f64 / 1e3, p99_us) && *low > limit.0
-    });
-    let beyond_s = waiting
-        .map(|(low, high, count)| (low.midpoint(high) - limit.0) as f64 / 1e9 * count as f64);
-    let share = beyond_s.sum::<f64>() / (stream.slots().max(1) as f64 * seconds);
-    !stream.is_open() && share > 1.0 - quantile
+    let waiting = times
+        .buckets()
+        .map(|(low, high, count)| (low.midpoint(high), count as f64))
+        .filter(|(middle, _)| is_stalled(*middle as f64 / 1e3, p99_us));
+    let of_slots = stream.slots().max(1) as f64 * seconds;
+    match measure {
+        Measure::Quantile(quantile, limit) => {
+            let beyond_s =
+                waiting.map(|(middle, count)| middle.saturating_sub(limit.0) as f64 / 1e9 * count);
+            beyond_s.sum::<f64>() / of_slots > 1.0 - quantile
+        }
+        Measure::Mean(limit) => {
+            // Who arrives while all stand still waits for half of it on average.
+            let waited_s =
+                waiting.map(|(middle, count)| (middle as f64 / 1e9).powi(2) / 2.0 * count);
+            let mean_s = total.response.sum as f64 / 1e9 / total.done.max(1) as f64;
+            mean_s + waited_s.sum::<f64>() / of_slots > limit.as_secs_f64()
+        }
+        Measure::Max(_) | Measure::Rate(_) => false,
+    }
 }
 
 fn host(record: &PointRecord) -> Option<RoundHost> {

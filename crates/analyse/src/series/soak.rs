@@ -18,9 +18,7 @@ use crate::search::credit::CreditReader;
 use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
-use rigel_model::record::{
-    Histogram, PointRecord, RankGroup, RankLines, RankRecord, StreamRecord, Verified,
-};
+use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord, Verified};
 use rigel_model::{Finding, FindingName, Load, Objective};
 
 /// A series of rounds with its analysis.
@@ -112,15 +110,6 @@ impl Longest {
     }
 }
 
-/// True if a part of what was offered never began: less is served than is offered.
-fn is_unserved(record: &PointRecord) -> bool {
-    const PART: f64 = 0.01;
-    let unserved = |stream: &StreamRecord| stream.unserved.iter().sum::<u64>();
-    let is_open = |stream: &&StreamRecord| stream.is_open();
-    let stream = record.streams.first().filter(is_open);
-    stream.is_some_and(|stream| unserved(stream) as f64 > PART * stream.done() as f64)
-}
-
 /// The times of a round whose operations are of one kind: reads and writes are two modes anyway.
 fn of_one_kind(record: &PointRecord) -> Option<Histogram> {
     let [stream] = record.streams.as_slice() else {
@@ -140,8 +129,6 @@ pub struct SoakReader {
     modes: ModesReader,
     stalls: StallsSeen,
     longest: Longest,
-    /// Rounds that served less than was offered.
-    unserved: u64,
     verified: Option<Verified>,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
@@ -165,12 +152,10 @@ impl SoakReader {
             if let Some(times) = of_one_kind(record) {
                 self.modes.add(&times);
             }
+            self.stalls.add(&Events::stalls_of(record), round.seconds);
             // What waits for ever longer is no stall.
-            if is_unserved(record) {
-                self.unserved += 1;
-            } else {
+            if !round.is_overloaded() {
                 self.longest.add(&round);
-                self.stalls.add(&Events::stalls_of(record), round.seconds);
             }
             if let Some(rate) = round.counted_rate() {
                 self.credit.add(record, rate);
@@ -202,13 +187,14 @@ impl SoakReader {
         let Load::Open { rate, .. } = load else {
             return None;
         };
+        let overloaded = self.rounds.iter().filter(|round| round.is_overloaded());
+        let overloaded = overloaded.count();
         let what = format!(
-            "in {} of {} less was served than the {} offered",
-            self.unserved,
+            "in {overloaded} of {} less was served than the {} offered",
             counted(self.rounds.len() as u64, "round"),
             per_second(rate)
         );
-        (self.unserved > 0).then(|| Finding::note(FindingName::RateNotMet, what))
+        (overloaded > 0).then(|| Finding::note(FindingName::RateNotMet, what))
     }
 
     /// Analyses the rounds; `request` has their terms.

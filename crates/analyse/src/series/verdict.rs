@@ -28,7 +28,7 @@ const COUNTS_TAIL: f64 = 0.10;
 /// Maximum number of recurrences that the verdict names.
 const NAMED_MAX: usize = 2;
 
-/// Fraction of rounds without figures above which the verdict begins with them.
+/// Fraction of rounds without figures, or without all that was offered, above which the verdict begins with them.
 const WITHOUT_FIGURES: f64 = 0.01;
 /// Fraction of failed operations from which on it is shown in percent.
 const FAILED_SHARE: f64 = 0.001;
@@ -60,14 +60,19 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
             format!("{failed} of {:.0} operations failed.", done + failed)
         });
     }
-    let idle = counting
-        .iter()
-        .filter(|round| round.rate.is_some_and(|rate| rate <= 0.0))
-        .count();
+    let counted_if =
+        |is_so: fn(&Round) -> bool| counting.iter().filter(|round| is_so(round)).count();
+    let of_measured = counted(counting.len() as u64, "measured round");
+    let idle = counted_if(|round| round.rate.is_some_and(|rate| rate <= 0.0));
     if idle > 0 {
         troubles.push(format!(
-            "In {idle} of {} no operation completed.",
-            counted(counting.len() as u64, "measured round")
+            "In {idle} of {of_measured} no operation completed."
+        ));
+    }
+    let overloaded = counted_if(Round::is_overloaded);
+    if overloaded as f64 > WITHOUT_FIGURES * counting.len() as f64 {
+        troubles.push(format!(
+            "In {overloaded} of {of_measured} less was served than was offered."
         ));
     }
     troubles
@@ -444,23 +449,27 @@ fn range(result: &Predictability, of: Quantity) -> String {
             count(high.round())
         );
     }
-    let share = (high / median - 1.0)
-        .max(1.0 - low / median)
-        .max(LEAST_SHOWN);
     let range = result.ranges.iter().find(|range| range.of == of);
     let calendar = result.calendar.iter().any(|pattern| pattern.of == of);
     let without = range
         .filter(|_| calendar)
         .map_or_else(String::new, |range| {
-            let share = (range.high_by_calendar - 1.0)
-                .max(1.0 - range.low_by_calendar)
-                .max(LEAST_SHOWN);
-            format!(", and within ±{} without what repeats", percent(share))
+            let within = within_of(range.low_by_calendar, range.high_by_calendar);
+            format!(", and {within} it without what repeats")
         });
-    format!(
-        "95 % of them within ±{} of the median{without}",
-        percent(share)
-    )
+    let within = within_of(low / median, high / median);
+    format!("95 % of them {within} the median{without}")
+}
+
+/// `within ±1.2 % of`, or `between 40 % below and 20 % above`: a wide range is seldom the same on both sides.
+fn within_of(low: f64, high: f64) -> String {
+    let (below, above) = (1.0 - low, high - 1.0);
+    let most = below.max(above).max(LEAST_SHOWN);
+    if most <= WITHIN {
+        return format!("within ±{} of", percent(most));
+    }
+    let [below, above] = [below, above].map(|share| percent(share.max(LEAST_SHOWN)));
+    format!("between {below} below and {above} above")
 }
 
 fn greatest(result: &Predictability, of: Quantity) -> Option<&ChangePoint> {
