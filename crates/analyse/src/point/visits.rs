@@ -144,12 +144,7 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
                 let Some(class) = point.classes.first() else {
                     continue;
                 };
-                // At an offered rate, what a stall delays is done after it. The operations that wait
-                // for a stall tell its length, if most of it lies outside the visit.
-                let seen = class
-                    .lost
-                    .filter(|lost| lost.squares > class.stalls.squares);
-                evidence.include(&seen.unwrap_or(class.stalls), point.measured_s);
+                evidence.include(&stalls_met(class), point.measured_s);
             }
         }
         for point in points.iter_mut() {
