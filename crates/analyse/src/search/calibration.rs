@@ -330,13 +330,14 @@ fn large_reads(points: &[PointSummary], buckets: &Buckets) -> Option<AtLoad> {
         .clone()
         .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
     let at_load = AtLoad::of(point, class)?;
-    // Those that fell to the rate of small ones take from the same bucket.
+    // A bucket of operations counts those of any size: large ones that fell to its rate had no credit left, and
+    // faster ones have.
     let lasts = buckets.operations.map(|bucket| bucket.sustained_per_s);
-    let fell_to = |lasts: &Estimate| {
+    let is_held_by = |lasts: &Estimate| {
         let mut rates = large.map(|(_, class)| class.iops);
-        rates.any(|rate| is_same_rate(rate, lasts.value))
+        rates.any(|rate| rate > lasts.value || is_same_rate(rate, lasts.value))
     };
-    Some(match lasts.filter(fell_to) {
+    Some(match lasts.filter(is_held_by) {
         Some(lasts) => at_load.with_rate(lasts),
         None => at_load,
     })
