@@ -43,26 +43,25 @@ impl RunStalls {
         let is_open = class.offered.is_some();
         let share = self.0.late_at_most(0.0, Nanos(0)).min(0.99);
         let calm = found.calm.unwrap_or(1.0);
-        let widened = match condition.limit.0 {
-            Measure::Rate(_) => with(figure, calm * (1.0 - share)),
+        let limit = ExpectedLimit::from(condition);
+        let by_multiple = |multiple: f64| {
+            let widened = with(figure, multiple);
+            (widened, limit.verdict(widened) == BoundVerdict::Kept)
+        };
+        let (widened, is_kept) = match condition.limit.0 {
+            Measure::Rate(_) => by_multiple(calm * (1.0 - share)),
             // At the same depth, response time rises as throughput falls.
-            Measure::Mean(_) if !is_open => with(figure, calm / (1.0 - share)),
+            Measure::Mean(_) if !is_open => by_multiple(calm / (1.0 - share)),
             Measure::Mean(_) => {
                 let waited_us = share * self.0.mean_wait_s() * 1e6;
-                with(figure, calm + waited_us / figure.value)
+                by_multiple(calm + waited_us / figure.value)
+            }
+            // As if no operation were late without stalls.
+            Measure::Quantile(quantile, limit) if is_open => {
+                (figure, self.0.late_at_most(0.0, limit) < 1.0 - quantile)
             }
             // A stall delays no more operations of a closed loop than are outstanding.
-            Measure::Quantile(..) | Measure::Max(_) => figure,
-        };
-        let is_kept = match condition.limit.0 {
-            // As if no operation were late without stalls.
-            Measure::Quantile(quantile, limit) => {
-                !is_open || self.0.late_at_most(0.0, limit) < 1.0 - quantile
-            }
-            Measure::Max(_) => true,
-            Measure::Rate(_) | Measure::Mean(_) => {
-                ExpectedLimit::from(condition).verdict(widened) == BoundVerdict::Kept
-            }
+            Measure::Quantile(..) | Measure::Max(_) => (figure, true),
         };
         let found = ExpectedVerdict {
             figure: Some(widened),
@@ -73,7 +72,7 @@ impl RunStalls {
         }
         ExpectedVerdict {
             verdict: BoundVerdict::Undecided,
-            times: ExpectedLimit::from(condition).times_to_decide(widened),
+            times: limit.times_to_decide(widened),
             ..found
         }
     }
