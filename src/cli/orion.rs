@@ -55,10 +55,8 @@ pub(super) fn run(arguments: &[OsString], membership: &Membership) -> Result<u8,
         }
         Parsed::Measure(args) => args,
     };
-    args.outcome
-        .ranks
-        .joining
-        .enter(membership, !args.destroy.is_empty())?;
+    let ranks = &args.outcome.ranks;
+    ranks.enter(membership, !args.destroy.is_empty())?;
     args.remarks()
         .iter()
         .for_each(|text| remark(&format!("{text}\n")));

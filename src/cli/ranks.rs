@@ -87,6 +87,23 @@ impl FromStr for Ports {
     }
 }
 
+impl RanksArgs {
+    /// As [`JoinArgs::enter`]: and on as many hosts as were asked for, which one process is not.
+    ///
+    /// # Errors
+    /// As there, or more hosts than one were asked of a process that is alone.
+    pub(super) fn enter(&self, membership: &Membership, destroys: bool) -> Result<(), Error> {
+        self.joining.enter(membership, destroys)?;
+        match self.hosts {
+            Some(hosts) if hosts != 1 && membership.joined().is_none() => Err(usage!(
+                "--hosts {hosts} was given, and one process measures alone",
+                "start it with mpiexec or srun, on {hosts} hosts"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl JoinArgs {
     /// Decides whether this process is alone, and joins the others if it is not. Called before
     /// anything else is opened.

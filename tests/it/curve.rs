@@ -198,6 +198,25 @@ fn reports_read_as_ever() {
 }
 
 #[test]
+fn commits_that_are_expected_are_those_of_writers_of_a_logs_own_file() {
+    let place = Place::new("curve-expected-commits");
+    measured(&place, "sim:8,100us --log grow,reused --writers 1,4");
+    // Four writers of 100 us each.
+    for (expected, status) in [
+        ("commits>=20000@reused,4", 0),
+        ("commits>=80000@grow,4", 3),
+        ("commits>=1@reused,8", 5),
+        ("log p99<1s@grow", 0),
+    ] {
+        let output = rigel(&place, "report run --expect")
+            .arg(expected)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(status), "{expected}: {output:?}");
+    }
+}
+
+#[test]
 fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
     let place = Place::new("curve-undecided");
     // The device serves 3,000 per second, and no response time was above the bound.

@@ -792,3 +792,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_change_and_no_usual_rate_lies_beyond_what_was_measured() {
+    let (mut changes, mut slowdowns) = (0, 0);
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed, 9);
+        // Levels that differ by up to a factor of a thousand, of four to forty rounds each.
+        let mut levels: Vec<f64> = Vec::new();
+        while levels.len() < 240 {
+            let (level, length) = (
+                7.0 * rng.unit() - 3.5,
+                4 + usize::try_from(rng.below(37)).unwrap(),
+            );
+            levels.resize(levels.len() + length, level);
+        }
+        let rounds = series(seed, 240, (Noise::Independent, 0.1), |at, _| levels[at]);
+        let rates = rounds.iter().filter_map(|round| round.rate);
+        let (least, greatest) = rates.fold((f64::INFINITY, 0.0f64), |(least, greatest), rate| {
+            (least.min(rate), greatest.max(rate))
+        });
+        let found = found(&rounds);
+        let of_rate = found.changes.iter().filter(|one| one.of == Quantity::Rate);
+        for change in of_rate {
+            let size = change.factor.ln().abs();
+            assert!(size <= 1.25 * (greatest / least).ln(), "{seed}: {change:?}");
+            changes += 1;
+        }
+        for slowdown in &found.episodes {
+            assert!(slowdown.usual <= 1.3 * greatest, "{seed}: {slowdown:?}");
+            slowdowns += 1;
+        }
+        let rising = found.trends.iter().filter(|one| one.of == Quantity::Rate);
+        for trend in rising {
+            let size = trend.factor.ln().abs();
+            assert!(size <= 1.3 * (greatest / least).ln(), "{seed}: {trend:?}");
+        }
+    }
+    assert!(changes + slowdowns > 0, "nothing was found in any of them");
+}

@@ -403,6 +403,33 @@ fn a_rate_that_rounds_do_not_serve_is_the_first_thing_said_of_them() {
 }
 
 #[test]
+fn what_large_reads_did_on_credit_is_compared_and_expected_nowhere() {
+    let place = Place::new("unseen-compared-credit");
+    for (out, target) in [
+        ("a", "sim:16,1ms,limit=1GB/s+8GB"),
+        ("b", "sim:16,1ms,limit=2GB/s"),
+    ] {
+        let command = format!("calibrate {target} --seed 1 --out {out} --no-progress");
+        assert!(rigel(&place, &command).output().unwrap().status.success());
+    }
+    let compared = rigel(&place, "compare a b").output().unwrap();
+    let text = String::from_utf8(compared.stdout).unwrap();
+    assert!(text.contains("better: 1,000 and "), "{text}");
+    let asked = rigel(&place, "report a --expect mbps>=1500")
+        .output()
+        .unwrap();
+    assert_eq!(asked.status.code(), Some(3), "{asked:?}");
+}
+
+#[test]
+fn orion_warms_a_cache_whatever_the_matrix_has() {
+    let place = Place::new("unseen-orion-cache");
+    let command = "orion -run oltp -num_disks 1 -duration 1 -cache_size 10 --target sim:8,500us --seed 1 --out run";
+    let run = rigel(&place, command).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+}
+
+#[test]
 fn a_duet_compares_all_rounds_together_in_which_a_stall_has_its_length() {
     const TARGETS: &str = "sim:4,100us sim:4,100us,stall=1s/10s";
     let (mut held, mut undecided) = (0, 0);

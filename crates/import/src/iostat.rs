@@ -330,8 +330,10 @@ fn text(source: Source) -> Result<IostatContents, Error> {
         };
         if *first == "Linux" && line.contains('(') {
             contents.host = host(line);
-            contents.date = words
-                .iter()
+            // The kernel's version before the host's name may look like a date.
+            let after_host = words.iter().skip_while(|word| !word.starts_with('('));
+            contents.date = after_host
+                .skip(1)
                 .find(|word| {
                     moment(word, Order::DayFirst)
                         .or(moment(word, Order::MonthFirst))
@@ -638,6 +640,18 @@ mod tests {
                 .all(|sample| sample.seconds == Some(1.0)),
             "{series:?}"
         );
+    }
+
+    #[test]
+    fn a_date_is_that_behind_the_hosts_name_and_no_version_of_a_kernel() {
+        let report = |time| format!("Time: {time}\nDevice r/s %util\nsda 1.0 1.0\n\n");
+        let reports = ["10:00:00", "10:00:10"].map(report).concat();
+        for kernel in ["5.15.0", "6.1.12", "5.15.0-91-generic"] {
+            let head = format!("Linux {kernel} (db1) \t03/14/2024 \t_x86_64_\t(2 CPU)\n\n\n");
+            let (_, series) = series_of(&format!("{head}{reports}"));
+            let begin = named(&series, "sda r/s").samples[0].begin.to_string();
+            assert!(begin.starts_with("2024-03-14T"), "{kernel}: {begin}");
+        }
     }
 
     #[test]

@@ -156,6 +156,9 @@ finding_names! {
         FiguresImpossible = "figures-impossible", Doubt, "warning",
             "A figure is beyond any storage and is not used.",
             "As `figures-differ`; 19c global reports count reads by function wrongly.";
+        RepeatedTime = "repeated-time", Doubt, "warning",
+            "Imported samples begin at the same time.",
+            "One file each.";
         TraceIncomplete = "trace-incomplete", Doubt, "warning",
             "In `watch`: the kernel's trace lacks over 2 % of requests; those intervals use counters.",
             "Stop other tracers, run it again.";

@@ -272,10 +272,13 @@ fn spread(demand: &Demand) -> Option<String> {
     ))
 }
 
-/// The distributions of the busiest interval.
+/// The distributions of the busiest interval; of several without a rate none is.
 fn latency(result: &DatabaseResult) -> Option<Section> {
     let (_, demand) = main_demand(result)?;
     let (busiest, _) = demand.busiest()?;
+    if demand.intervals.len() > 1 && busiest.operations_per_s() <= 0.0 {
+        return None;
+    }
     let charts: Vec<Option<Chart>> = busiest
         .streams
         .iter()

@@ -104,7 +104,7 @@ impl Evaluated {
             return self;
         }
         Self {
-            expected: Some(expected_of(&self.run, self.results.max_iops(), expected)),
+            expected: Some(expected_of(&self.run, self.results.maxima(), expected)),
             ..self
         }
     }
@@ -252,7 +252,7 @@ impl Evaluated {
 /// What `measured` and the runs before it say of the next one. Runs whose figures are not to be used
 /// do not count.
 fn next_run(measured: &Evaluated, before: &[PathBuf]) -> Option<NextRun> {
-    measured.results.max_iops()?;
+    measured.results.maxima().iops?;
     let read = |path: &PathBuf| {
         let earlier = Evaluated::read(path).ok()?;
         (earlier.trust().level != TrustLevel::DoNotUse).then_some(earlier)

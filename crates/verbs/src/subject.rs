@@ -9,7 +9,7 @@ use crate::{Verb, VerbResult};
 use rigel_analyse::Estimate;
 use rigel_analyse::compare::comparison::BOUND;
 use rigel_analyse::compare::over_time::OverTime;
-use rigel_analyse::compare::subject::{Scope, Subject, Term};
+use rigel_analyse::compare::subject::{Maxima, Scope, Subject, Term};
 use rigel_analyse::series::imported::summaries;
 use rigel_analyse::series::rounds::Round;
 use rigel_analyse::series::soak::SoakResult;
@@ -56,7 +56,7 @@ fn of_points<'a>(
         terms: terms(header, verb),
         tolerance: verb.precision().get(),
         whole: ended && is_through,
-        max_iops: results.max_iops(),
+        maxima: results.maxima(),
         points,
         over_time: OverTime {
             courses: Vec::new(),
@@ -106,7 +106,7 @@ pub fn of_soak<'a>(
         header,
         terms: terms(header, verb),
         points: Vec::new(),
-        max_iops: None,
+        maxima: Maxima::default(),
         over_time: OverTime::of_rounds(rounds, found),
         tolerance: TOLERANCE,
         whole: ended && found.rounds.ahead == 0 && found.troubles.is_empty(),
@@ -139,7 +139,10 @@ pub(crate) fn of_imported<'a>(name: &str, run: &'a Run, result: &ImportedResult)
         header: &run.header,
         terms: terms_of_loads(&points),
         points: summaries(&all),
-        max_iops: most_of_plateau(result),
+        maxima: Maxima {
+            iops: most_of_plateau(result),
+            mb_per_s: None,
+        },
         over_time: OverTime::of_imported(&run.imported),
         tolerance: TOLERANCE,
         whole: !run.cut,

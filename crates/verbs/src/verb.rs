@@ -1,8 +1,7 @@
 //! What a verb is, and what follows from a run of one.
 
-use rigel_analyse::Estimate;
 use rigel_analyse::compare::over_time::FigureOverTime;
-use rigel_analyse::compare::subject::{Subject, Term};
+use rigel_analyse::compare::subject::{Maxima, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
 use rigel_analyse::{BoundVerdict, PointSummary, SoFar};
@@ -167,9 +166,9 @@ pub trait VerbResult: Any {
         &[]
     }
 
-    /// The maximum rate of small reads, where a run has one answer.
-    fn max_iops(&self) -> Option<Estimate> {
-        None
+    /// The maxima that a run has one answer for.
+    fn maxima(&self) -> Maxima {
+        Maxima::default()
     }
 
     /// What a run answers besides its points, where another run may answer it differently.

@@ -72,10 +72,8 @@ impl MeasuringArgs {
     /// Joins the other ranks, if a launcher started several. The first thing that a verb does.
     pub(in crate::cli) fn enter(&self, membership: &Membership) -> Result<(), Error> {
         self.refuse_destroy_of_others()?;
-        self.outcome
-            .ranks
-            .joining
-            .enter(membership, !self.destroy.is_empty())
+        let ranks = &self.outcome.ranks;
+        ranks.enter(membership, !self.destroy.is_empty())
     }
 
     /// Refuses leave to destroy what is no target: it is misspelt, or meant for something else.

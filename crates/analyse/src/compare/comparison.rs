@@ -311,7 +311,8 @@ fn sustained_rate(points: &[PointSummary]) -> Option<Estimate> {
 /// reach a plateau.
 pub(super) fn max_iops(subject: &Subject) -> Option<Estimate> {
     subject
-        .max_iops
+        .maxima
+        .iops
         .or_else(|| iops(greatest(subject.small())?))
 }
 
@@ -334,7 +335,7 @@ type OfMaximum<'f> = dyn for<'r> Fn(&'r Subject) -> Vec<PointClass<'r>> + 'f;
 /// True if the run's throughput no longer rises at its highest loads.
 fn has_plateau(run: &Subject) -> bool {
     let knee = || curve_shape(run.small(), run.tolerance).knee;
-    run.max_iops.is_some() || knee().is_some_and(|knee| knee.bounded_above)
+    run.maxima.iops.is_some() || knee().is_some_and(|knee| knee.bounded_above)
 }
 
 /// A row of maxima, without the changes between maxima of unlike loads.
@@ -424,7 +425,7 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
     };
     // Of runs at one load each, nothing is known of others.
     let mut runs = sides.iter().flat_map(|side| side.runs);
-    let is_of_several = runs.any(|run| run.max_iops.is_some() || run.depths().len() > 1);
+    let is_of_several = runs.any(|run| run.maxima.iops.is_some() || run.depths().len() > 1);
     let most = row_of_maxima(
         sides,
         rate(&format!("max {unit}"), &|run| {
@@ -433,7 +434,10 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         is_like_small,
     );
     let has_maxima = most.figures[0].is_some() && most.has_every_change();
-    let most_mb = mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?));
+    let most_mb = mb("max MB/s", &|subject| {
+        let of_points = || mb_per_s(greatest(subject.large())?);
+        subject.maxima.mb_per_s.or_else(of_points)
+    });
     let mut rows = vec![
         most,
         row_of_maxima(sides, most_mb, |one, other| {
@@ -549,7 +553,7 @@ fn served_by_one(sides: &[Side], other: usize) -> Option<ServedByOne> {
     };
     let baseline = &sides[0];
     // The rates of a search are near its limit, where chance decides.
-    if baseline.first().max_iops.is_some() {
+    if baseline.first().maxima.iops.is_some() {
         return None;
     }
     offered_rates(baseline).into_iter().find_map(|rate_per_s| {

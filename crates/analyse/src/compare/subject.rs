@@ -9,6 +9,16 @@ use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The greatest throughput that a run has one answer for, whatever single loads show: without the credit that
+/// these had, and over all loads that reach it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Maxima {
+    /// Small reads per second.
+    pub iops: Option<Estimate>,
+    /// Megabytes per second of large reads.
+    pub mb_per_s: Option<Estimate>,
+}
+
 /// One of the compared runs.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
@@ -20,8 +30,8 @@ pub struct Subject<'a> {
     pub terms: Vec<Term>,
     /// Its points; empty for a soak.
     pub points: Vec<PointSummary>,
-    /// The maximum rate that its report has, if that is not the maximum over its points.
-    pub max_iops: Option<Estimate>,
+    /// The maxima that its report has, if they are not those over its points.
+    pub maxima: Maxima,
     /// Its figures over time, if it is a soak or an imported series.
     pub over_time: OverTime,
     /// Throughput within this fraction of the maximum counts as equal to it when the knee is

@@ -79,6 +79,9 @@ impl ReadRates {
         // If the capture does not count direct reads, all requests outside the histogram are direct.
         let requests = metric(report, "read_iops_direct");
         let most = requests.or_else(|| others.filter(|_| single.is_some()));
+        // A request reads one block at least.
+        let blocks = metric(report, "read_bks_direct").unwrap_or(f64::INFINITY);
+        let most = most.map(|most| most.min(blocks));
         let direct = most.zip(others).map(|(most, others)| most.min(others));
         let direct = direct.filter(is_much);
         let rest = others

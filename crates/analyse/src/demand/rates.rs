@@ -35,9 +35,12 @@ pub(super) fn redo_write_bytes(report: &DatabaseReport) -> Option<f64> {
 /// Largest request that a database makes: a longer write of the log is several.
 pub(super) const REQUEST_MAX_BYTES: f64 = 1_048_576.0;
 
-/// A mean size that follows from differences of large rates: `None` if no request is so long.
+/// A mean size that follows from differences of large rates: `None` if no request is so long or so short.
 pub(super) fn possible(bytes: f64) -> Option<f64> {
     /// The parts of a difference are not of exactly the same time.
     const SLACK: f64 = 1.05;
-    (bytes > 0.0 && bytes <= REQUEST_MAX_BYTES * SLACK).then_some(bytes)
+    const SECTOR: f64 = 512.0;
+    (SECTOR..=REQUEST_MAX_BYTES * SLACK)
+        .contains(&bytes)
+        .then_some(bytes)
 }

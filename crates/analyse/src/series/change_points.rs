@@ -386,9 +386,16 @@ impl Search<'_> {
         })
     }
 
-    /// True if the slope is large enough over the series to be reported.
+    /// True if the slope is large enough over the series to be reported, and not far larger than the values lie
+    /// apart: beyond that, steps only make up for it.
     fn is_told(&self, model: &Model) -> bool {
+        const TIMES_APART: f64 = 1.25;
         let whole = self.in_days[self.in_days.len() - 1] - self.in_days[0];
-        (model.fit.sizes[1].size * whole).abs() >= WORTH_TELLING
+        let [least, greatest] = [f64::min, f64::max].map(|end: fn(f64, f64) -> f64| {
+            let all = self.values.iter().copied();
+            all.reduce(end).unwrap_or_default()
+        });
+        let possible = WORTH_TELLING..=TIMES_APART * (greatest - least);
+        possible.contains(&(model.fit.sizes[1].size * whole).abs())
     }
 }

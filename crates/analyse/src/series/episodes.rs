@@ -12,6 +12,9 @@ pub const SLOWDOWN: f64 = 0.10;
 /// Levels between steps show a slowdown if they are this many times the noise below the usual
 /// level, if that is more than `SLOWDOWN`.
 const NOISE: f64 = 4.0;
+/// A level that slope and calendar put further above the greatest rate than this, on the logarithmic scale, is no
+/// usual one.
+const BEYOND: f64 = 0.25;
 /// The same factor for medians of five rounds, which show slowdowns that are too short or too gradual
 /// for steps.
 const NOISE_GRADUAL: f64 = 6.0;
@@ -76,6 +79,7 @@ pub(super) fn episodes(
         return Vec::new();
     };
     let tenth = (1.0 - SLOWDOWN).ln();
+    let greatest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let short_term = spread_of_differences(values);
     let by_levels = levels(explained);
     // Where the spread changed, that of the time counts.
@@ -125,6 +129,9 @@ pub(super) fn episodes(
         };
         // The contribution of slope and hour of the day at that time.
         let then = logarithms[worst] - values[worst];
+        if level + then > greatest + BEYOND {
+            continue;
+        }
         let around = [
             &known[first.saturating_sub(AROUND)..first],
             &known[end..(end + AROUND).min(known.len())],

@@ -48,6 +48,23 @@ pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     Some(Finding::note(FindingName::ClockBack, what))
 }
 
+/// Warns of rounds in order that begin at the same time.
+pub fn repeated(rounds: &[Round]) -> Option<Finding> {
+    let is_repeated = |two: &&[Round]| two[1].begin == two[0].begin;
+    let first = rounds.windows(2).find(is_repeated)?;
+    let times = rounds.windows(2).filter(is_repeated).count();
+    Some(Finding::warning(
+        FindingName::RepeatedTime,
+        format!(
+            "{} of {} samples begin when another one does, the first at {}",
+            times,
+            rounds.len(),
+            first[0].begin
+        ),
+        "use one file for each instance, or device",
+    ))
+}
+
 /// Analyses a series of rounds.
 pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predictability {
     let mut in_order;
@@ -261,16 +278,19 @@ fn are_seen(explained: &Explained, values: &[f64]) -> bool {
 }
 
 fn is_seen(explained: &Explained, part: &[StepFound], values: &[f64]) -> bool {
-    let (from, until) = around(explained, part, values.len());
     let size = size_of(part);
-    let (first, last) = (part[0].at, part[part.len() - 1].at);
-    let seen = |values: &[f64]| {
-        let (before, after) = median(&values[from..first])
-            .zip(median(&values[last..until]))
-            .unwrap_or_default();
-        (after - before) / size >= SEEN
-    };
+    let seen = |values: &[f64]| rise(explained, part, values) / size >= SEEN;
     seen(&explained.levelled) && (part.len() == 1 || seen(values))
+}
+
+/// How much greater the median of these values is after the steps than before them.
+fn rise(explained: &Explained, part: &[StepFound], values: &[f64]) -> f64 {
+    let (from, until) = around(explained, part, values.len());
+    let (first, last) = (part[0].at, part[part.len() - 1].at);
+    let (before, after) = median(&values[from..first])
+        .zip(median(&values[last..until]))
+        .unwrap_or_default();
+    after - before
 }
 
 /// Drops changes that are not visible beside a far greater one: they are where the values on its two sides
@@ -330,7 +350,11 @@ fn around(explained: &Explained, part: &[StepFound], n: usize) -> (usize, usize)
 fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangePoint> {
     let change = |part: Vec<StepFound>| {
         let (first, last) = (part[0], part[part.len() - 1]);
-        let sum = size_of(&part);
+        // Between several steps others may lie that are too small to be reported.
+        let size = match part[..] {
+            [only] => only.change.size,
+            _ => rise(explained, &part, &explained.levelled),
+        };
         let half = first.change.spread.half_width();
         let until = (part.len() > 1).then(|| known[last.at].begin);
         let (before, after) = around(explained, &part, known.len());
@@ -339,10 +363,10 @@ fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangeP
             at: known[first.at].begin,
             round: known[first.at].number,
             until,
-            factor: sum.exp(),
+            factor: size.exp(),
             interval: until.is_none().then(|| Interval {
-                low: (sum - half).exp(),
-                high: (sum + half).exp(),
+                low: (size - half).exp(),
+                high: (size + half).exp(),
             }),
             host: host_shifts(&known[before..first.at], &known[last.at..after]),
         }
@@ -440,6 +464,15 @@ fn calendar_pattern(
 mod tests {
     use super::*;
     use crate::examples;
+
+    #[test]
+    fn samples_that_begin_at_one_time_are_warned_of() {
+        let mut rounds = examples::rounds(20);
+        assert_eq!(repeated(&rounds), None);
+        rounds[7].begin = rounds[6].begin;
+        let found = repeated(&rounds).unwrap();
+        assert!(found.what.starts_with("1 of 20 samples"), "{}", found.what);
+    }
 
     #[test]
     fn one_fall_between_parts_that_spread_differently_is_one_change() {

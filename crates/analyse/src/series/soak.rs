@@ -82,11 +82,13 @@ impl Longest {
             return;
         };
         let is_waiting = max_us >= WAITING_US && max_us >= WAITING_TIMES * p50_us;
-        if is_stalled(max_us, p99_us) || is_waiting {
+        // Where less is served than is offered, what waits for ever longer is no stall, unless half did not wait.
+        let is_alone = is_stalled(max_us, p99_us) && !round.is_overloaded();
+        if is_alone || is_waiting {
             self.rounds += 1;
             if max_us > self.max_us {
                 self.max_us = max_us;
-                (self.usual_us, self.usual_share) = if is_stalled(max_us, p99_us) {
+                (self.usual_us, self.usual_share) = if is_alone {
                     (p99_us, "99 %")
                 } else {
                     (p50_us, "half")
@@ -153,10 +155,7 @@ impl SoakReader {
                 self.modes.add(&times);
             }
             self.stalls.add(&Events::stalls_of(record), round.seconds);
-            // What waits for ever longer is no stall.
-            if !round.is_overloaded() {
-                self.longest.add(&round);
-            }
+            self.longest.add(&round);
             if let Some(rate) = round.counted_rate() {
                 self.credit.add(record, rate);
             }

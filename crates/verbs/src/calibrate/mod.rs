@@ -12,8 +12,7 @@ mod reread;
 use crate::verb::incomplete;
 use crate::{Verb, VerbResult};
 pub use request::{CalibrateRequest, OwnLogs};
-use rigel_analyse::Estimate;
-use rigel_analyse::compare::subject::{Scope, Term};
+use rigel_analyse::compare::subject::{Maxima, Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
@@ -128,7 +127,10 @@ impl VerbResult for Calibration {
     }
 
     /// As the report of a calibration has it.
-    fn max_iops(&self) -> Option<Estimate> {
-        Some(self.maximum?.iops)
+    fn maxima(&self) -> Maxima {
+        Maxima {
+            iops: self.maximum.map(|maximum| maximum.iops),
+            mb_per_s: self.large.map(|large| large.mb_per_s),
+        }
     }
 }

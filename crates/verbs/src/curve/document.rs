@@ -91,7 +91,9 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     let load = |at: &AtLoad| {
         let each = parts::on_each(at.ranks);
-        format!("{} {}{each}", at.depth, found.naming().place)
+        let log = found.logs.first();
+        let log = log.map_or_else(String::new, |first| format!(", {}", first.log));
+        format!("{} {}{each}{log}", at.depth, found.naming().place)
     };
     if let Some(most) = &found.maximum {
         let label = format!("max {}", found.naming().rate);
@@ -110,13 +112,10 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         .filter(|(_, point)| !point.classes.is_empty() && found.is_of(point))
         .filter(|(_, point)| !matches!(point.step(), Step::Hosts | Step::Neighbours))
         .partition(|(_, point)| point.step() == Step::Rate);
-    // What was served of a rate says little of the load.
+    // What was served says little of the load.
     let load_of = |point: &PointSummary| {
-        let served = || point.classes.first().map_or(0.0, |class| class.iops);
-        point
-            .coordinates
-            .rate()
-            .map_or_else(served, |rate| rate as f64)
+        let outstanding = || u64::from(point.coordinates.outstanding());
+        point.coordinates.rate().unwrap_or_else(outstanding)
     };
     let of_which = if closed.len() > 1 || open.is_empty() {
         &closed
@@ -125,7 +124,7 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
     };
     let least = of_which
         .iter()
-        .min_by(|one, other| load_of(one.1).total_cmp(&load_of(other.1)))
+        .min_by_key(|(_, point)| load_of(point))
         .copied();
     if let Some((index, point)) = least.filter(|_| found.points.len() > 1) {
         figures.extend(p99(index, point, "p99 at the lowest load"));

@@ -3,6 +3,7 @@
 
 use super::request::{DuetArm, DuetRequest};
 use super::rounds::{DuetFigure, ROUNDS_LEAST, rounds};
+use crate::expect::STALLS_SEEN_LEAST;
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{SMALL, WARM_UP, WINDOW, seed_of};
 use rigel_analyse::plan::visits::{Visits, time_used};
@@ -169,9 +170,13 @@ impl DuetRequest {
     fn is_answered(&self, done: &[PointSummary]) -> bool {
         let visits = done.iter().map(PointSummary::visits_made);
         let is_whole = visits.clone().min() == visits.max();
+        // Of two that are alike so far, one may stall at times.
+        let is_short = self.used_s(done) < STALLS_SEEN_LEAST.as_secs_f64();
         let is_known = |arm: u32, figure: DuetFigure| {
             let ratio = self.estimate(figure, &rounds(self, done, arm, figure));
-            ratio.is_some_and(|ratio| self.is_decided(figure, ratio))
+            ratio.is_some_and(|ratio| {
+                self.is_decided(figure, ratio) && !(is_short && self.is_as_good(figure, ratio))
+            })
         };
         let mut others = self.numbers().skip(1);
         let figures = self.figures();

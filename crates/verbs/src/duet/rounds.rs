@@ -234,6 +234,14 @@ impl DuetRequest {
         self.verdict(figure, ratio) != BoundVerdict::Undecided && !may_be_none
     }
 
+    /// True if an arm is as good as the first, or as it must be.
+    pub(super) fn is_as_good(&self, figure: DuetFigure, ratio: Estimate) -> bool {
+        match self.slower_most {
+            None => self.answer(ratio) == DuetAnswer::Equivalent,
+            Some(_) => self.verdict(figure, ratio) == BoundVerdict::Kept,
+        }
+    }
+
     /// How many times as much must be measured until an answer is certain.
     pub(super) fn times(&self, figure: DuetFigure, ratio: Estimate) -> Option<f64> {
         let Interval { low, high } = interval(ratio)?;

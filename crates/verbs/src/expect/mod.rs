@@ -15,6 +15,7 @@ pub use baseline::Baseline;
 pub(crate) use conclusion::answer;
 pub(crate) use document::lines;
 pub use of_run::{RunEvidence, expected_by, expected_of};
+pub(crate) use plan::STALLS_SEEN_LEAST;
 pub use profile::{Expected, Profile, ProfileUsed};
 pub use request::ExpectRequest;
 pub use result::{ExpectResult, ExpectedLine};

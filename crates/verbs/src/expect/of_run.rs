@@ -6,6 +6,7 @@
 
 use super::plan::STALLS_SEEN_LEAST;
 use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
+use rigel_analyse::compare::subject::Maxima;
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::sustained::open_to_stalls;
@@ -15,7 +16,7 @@ use rigel_analyse::{
 };
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{Expectation, ExpectedOf, Finding, Measure, Ratio};
+use rigel_model::{Coordinates, Expectation, ExpectedOf, Finding, Measure, Ratio};
 
 /// Probability of a wrong answer in the whole list, in percent.
 const ERROR_PERCENT: u64 = 1;
@@ -27,23 +28,18 @@ pub struct RunEvidence<'a> {
     pub records: &'a [PointRecord],
     /// Points that were imported.
     pub imported: Vec<PointSummary>,
-    /// The maximum rate of small reads, where all loads together tell it.
-    pub max_iops: Option<Estimate>,
+    /// The maxima that all loads together tell.
+    pub maxima: Maxima,
     /// What was found before the first point.
     pub before: &'a [Finding],
 }
 
-/// Whether a run keeps what is expected; `max_iops` is its maximum rate of small reads, where all loads
-/// together tell it.
-pub fn expected_of(
-    run: &Run,
-    max_iops: Option<Estimate>,
-    expected: &[Expectation],
-) -> ExpectResult {
+/// Whether a run keeps what is expected; `maxima` are those that all loads together tell.
+pub fn expected_of(run: &Run, maxima: Maxima, expected: &[Expectation]) -> ExpectResult {
     let evidence = RunEvidence {
         records: &run.joined(),
         imported: summaries(&run.imported),
-        max_iops,
+        maxima,
         before: &run.header.findings,
     };
     expected_by(evidence, expected)
@@ -52,14 +48,14 @@ pub fn expected_of(
 /// The same, by what it shows.
 pub fn expected_by(evidence: RunEvidence, expectations: &[Expectation]) -> ExpectResult {
     let records = evidence.records;
-    let is_pooled = |one: &Expectation| {
-        evidence.max_iops.is_some() && one.is_at_best() && one.of == ExpectedOf::Reads
+    let pooled = |one: &Expectation| match one.of {
+        ExpectedOf::Reads if one.is_at_best() => evidence.maxima.iops,
+        ExpectedOf::Throughput if one.is_at_best() => evidence.maxima.mb_per_s,
+        _ => None,
     };
     let looks_at = |one: &Expectation| {
-        let here = records
-            .iter()
-            .filter(|record| one.is_of(record.coordinates));
-        if is_pooled(one) {
+        let here = records.iter().filter(|record| one.is_of(load_of(record)));
+        if pooled(one).is_some() {
             1
         } else {
             here.count().max(1)
@@ -75,13 +71,15 @@ pub fn expected_by(evidence: RunEvidence, expectations: &[Expectation]) -> Expec
     let mut points: Vec<PointSummary> = measured.collect();
     widen_at(&mut points, by.error);
     open_to_stalls(&mut points);
+    for (point, record) in points.iter_mut().zip(records) {
+        point.coordinates = load_of(record);
+    }
     points.extend(evidence.imported);
     let lines: Vec<ExpectedLine> = expectations
         .iter()
         .map(|one| {
             let line = line(*one, &points);
-            let pooled = evidence.max_iops.filter(|_| is_pooled(one));
-            let line = match pooled {
+            let line = match pooled(one) {
                 Some(maximum) => line.by(maximum.at(by.error)),
                 None => line,
             };
@@ -95,6 +93,23 @@ pub fn expected_by(evidence: RunEvidence, expectations: &[Expectation]) -> Expec
         lines,
         points: Vec::new(),
         findings: Vec::new(),
+    }
+}
+
+/// The load of a record: writers of a log's own file, which a curve knows by their number, are commits to it.
+fn load_of(record: &PointRecord) -> Coordinates {
+    let asked = record
+        .asked
+        .as_ref()
+        .and_then(|asked| asked.streams.first());
+    let log = asked.and_then(|stream| Some((stream.log?, stream.length)));
+    match (record.coordinates, log) {
+        (Coordinates::Depth { depth, .. }, Some((log, bytes))) => Coordinates::Log {
+            bytes,
+            log: Some(log),
+            writers: depth,
+        },
+        (other, _) => other,
     }
 }
 
@@ -144,16 +159,17 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
         });
         figure.unwrap_or(0.0)
     };
-    let deciding = here
-        .iter()
-        .max_by(|one, other| value(one).total_cmp(&value(other)));
+    let outcome = if is_at_best {
+        BoundVerdict::any_of(verdicts)
+    } else {
+        BoundVerdict::all_of(verdicts)
+    };
+    let has_outcome = |at: &&AtPoint| at.found.verdict == outcome;
+    let by_value = |one: &&AtPoint, other: &&AtPoint| value(one).total_cmp(&value(other));
+    let deciding = here.iter().filter(has_outcome).max_by(by_value);
     let measured_s: f64 = here.iter().map(|at| at.point.measured_s).sum();
     let mut line = ExpectedLine {
-        outcome: if is_at_best {
-            BoundVerdict::any_of(verdicts)
-        } else {
-            BoundVerdict::all_of(verdicts)
-        },
+        outcome,
         condition,
         load: match (&here[..], deciding) {
             ([], _) | (_, None) => String::new(),
@@ -261,7 +277,6 @@ mod tests {
     use super::*;
     use crate::expect::conclusion::{figure, more};
     use rigel_analyse::examples::sessions;
-    use rigel_model::Coordinates;
 
     fn answers(evidence: RunEvidence, expected: &[&str]) -> Vec<(BoundVerdict, String, String)> {
         let expected = expected.iter().map(|one| one.parse().unwrap());
@@ -323,13 +338,16 @@ mod tests {
     #[test]
     fn a_maximum_of_all_loads_decides_about_a_rate_without_a_load() {
         let evidence = RunEvidence {
-            max_iops: Some(Estimate::new(
-                1000.0,
-                Some(rigel_analyse::Limits {
-                    low: 990.0,
-                    high: Some(1010.0),
-                }),
-            )),
+            maxima: Maxima {
+                iops: Some(Estimate::new(
+                    1000.0,
+                    Some(rigel_analyse::Limits {
+                        low: 990.0,
+                        high: Some(1010.0),
+                    }),
+                )),
+                mb_per_s: None,
+            },
             ..RunEvidence::default()
         };
         let found = answers(evidence, &["iops>=900", "iops>=1000", "iops>=1100"]);

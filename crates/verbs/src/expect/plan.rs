@@ -28,7 +28,7 @@ const IN_FLIGHT_MAX: u32 = 512;
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
 /// The same where an expectation is about the longest I/O.
-pub(super) const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
+pub(crate) const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
 
 /// Length of a visit in a closed loop: as short as can be, since their number decides.
 const VISIT_CLOSED: Nanos = Nanos::from_millis(500);

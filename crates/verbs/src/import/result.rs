@@ -3,6 +3,7 @@
 use rigel_analyse::demand::{DatabaseResult, database, imported_demands, load_points};
 use rigel_analyse::reported_knee::{ReportedKnee, reported_knee};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, imported};
+use rigel_analyse::series::predictability::repeated;
 use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::{ClaimedCalibration, Figures, Imported};
 use rigel_model::{Demand, Finding, FindingName};
@@ -136,7 +137,9 @@ fn one_series(source: &Imported) -> Option<SoakResult> {
     if !series.unit.ends_with("/s") && !is_counted() {
         return None;
     }
-    SoakResult::of_imported(series)
+    let mut found = SoakResult::of_imported(series)?;
+    found.findings.extend(repeated(&found.rounds));
+    Some(found)
 }
 
 /// Warns of loads where, by Little's law, the outstanding operations were fewer or more than

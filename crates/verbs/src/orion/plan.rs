@@ -58,7 +58,10 @@ impl Plan for OrionRequest {
     }
 
     fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
-        self.points(volume, seed)
+        // The reads that warm caches are no point of the matrix.
+        let mut points = self.points(volume, seed);
+        points.extend(self.warming(IDLE, volume.usable, seed));
+        points
     }
 
     fn points_expected(&self, _: usize) -> usize {
