@@ -185,7 +185,7 @@ fn headlines(found: &DuetResult) -> Vec<Headline> {
                 of.ratio.value,
                 amount.to_string(),
                 amount.range(),
-                of.answer.word().into(),
+                conclusion::answer_word(found, of).into(),
             )
         })
     });
