@@ -12,12 +12,12 @@ pub const SLOWDOWN: f64 = 0.10;
 /// Levels between steps show a slowdown if they are this many times the noise below the usual
 /// level, if that is more than `SLOWDOWN`.
 const NOISE: f64 = 4.0;
-/// A level that slope and calendar put further above the greatest rate than this, on the logarithmic scale, is no
-/// usual one.
-const BEYOND: f64 = 0.25;
 /// The same factor for medians of five rounds, which show slowdowns that are too short or too gradual
 /// for steps.
 const NOISE_GRADUAL: f64 = 6.0;
+/// A level that slope and calendar put further above the greatest rate than this, on the logarithmic scale, is no
+/// usual one.
+const BEYOND: f64 = 0.25;
 /// Minimum number of slow rounds of a slowdown.
 const SLOW_MIN: usize = 3;
 /// Consecutive rounds at the usual level that end a slowdown.

@@ -56,8 +56,7 @@ pub fn repeated(rounds: &[Round]) -> Option<Finding> {
     Some(Finding::warning(
         FindingName::RepeatedTime,
         format!(
-            "{} of {} samples begin when another one does, the first at {}",
-            times,
+            "{times} of {} samples begin when another one does, the first at {}",
             rounds.len(),
             first[0].begin
         ),

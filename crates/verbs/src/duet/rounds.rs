@@ -14,6 +14,9 @@ use serde::Serialize;
 /// Minimum number of rounds for an answer: with fewer nobody knows how they differ.
 pub(super) const ROUNDS_LEAST: usize = 8;
 
+/// Number of rounds that count as one value: they are seconds apart.
+const BATCH: usize = 1;
+
 /// An upper end beyond this many times the figure says nothing.
 const HIGH_MOST: f64 = 1000.0;
 
@@ -129,8 +132,6 @@ impl DuetFigure {
     /// so that of throughput all rounds together are compared, in which a stall has the weight of its length.
     /// Times of rounds do not add up: of them it is the mean of the logarithms.
     fn log_ratio(self, rounds: &[RoundOfTwo]) -> (f64, Option<Mean>) {
-        // Rounds are seconds apart.
-        const BATCH: usize = 1;
         let all = |of: fn(&RoundOfTwo) -> f64| -> Vec<f64> { rounds.iter().map(of).collect() };
         if self == Self::Throughput {
             let (own, first) = (all(|round| round.own), all(|round| round.first));
@@ -180,7 +181,7 @@ impl DuetRequest {
         let level = Level {
             looks: Looks::Any,
             error: self.error.get() / ((self.arms.len() - 1) * self.figures().len()) as f64,
-            batch: 1,
+            batch: BATCH,
         };
         let interval = mean.filter(|_| rounds.len() >= ROUNDS_LEAST).map(|mean| {
             let error = mean.error.max(ERROR_MIN);
