@@ -338,6 +338,38 @@ fn what_a_bucket_of_bytes_lends_to_small_reads_is_no_maximum() {
 }
 
 #[test]
+fn what_a_bucket_of_bytes_lends_to_large_reads_is_no_maximum() {
+    for seed in [1, 2, 8, 23] {
+        for (target, megabytes) in [
+            // A visit of the search is over before its credit is.
+            ("sim:16,1ms,limit=1GB/s+8GB", 1000.0),
+            ("sim:64,1ms,limit=1GB/s+8GB,bandwidth=100MB", 1000.0),
+            // Each begins with some.
+            ("sim:16,1ms,limit=500MB/s+2GB", 500.0),
+            // Without a bucket.
+            ("sim:16,1ms,bandwidth=100MB", 1462.0),
+        ] {
+            let place = Place::new("unseen-lent-large");
+            let report = calibrated_by(&place, target, seed);
+            let most = &report["calibration"]["large"]["mb_per_s"]["value"];
+            let is_held = most
+                .as_f64()
+                .is_some_and(|most| (most / megabytes - 1.0).abs() < 0.02);
+            assert!(is_held, "{target}, {seed}: {most}");
+        }
+        // Small reads do 131 MB/s, and their credit lasts for minutes: only large ones show that there is a limit.
+        let place = Place::new("unseen-lent-small");
+        let report = calibrated_by(&place, "sim:16,1ms,limit=125MB/s+1GB", seed);
+        let most = &report["calibration"]["maximum"]["iops"]["interval"];
+        let end = |name: &str| most[name].as_f64().expect("an interval");
+        assert!(
+            (end("low")..=end("high")).contains(&15_259.0),
+            "{seed}: {most}"
+        );
+    }
+}
+
+#[test]
 fn large_reads_that_a_cache_answered_are_named_and_their_misses_are_no_stalls() {
     for (cache, is_cached) in [("cache=8GiB@50us,", true), ("", false)] {
         let place = Place::new("unseen-large-cached");

@@ -381,16 +381,16 @@ impl Coordinates {
         }
     }
 
-    /// `after a pause of 2 s, large`.
+    /// `large reads after a pause of 2 s`.
     fn refill_in_words(self) -> String {
-        let large = if self.is_refill_of_large() {
-            ", large"
+        let reads = if self.is_refill_of_large() {
+            "large reads"
         } else {
-            ""
+            "reads"
         };
         match self.pause().filter(|pause| *pause > Nanos(0)) {
-            None => format!("without a pause{large}"),
-            Some(pause) => format!("after a pause of {pause}{large}"),
+            None => format!("{reads} without a pause"),
+            Some(pause) => format!("{reads} after a pause of {pause}"),
         }
     }
 

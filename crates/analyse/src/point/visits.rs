@@ -9,7 +9,7 @@ use super::events::{Events, EventsSeen};
 use super::summary::{ClassSummary, PointSummary, VisitFigures};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
-use rigel_model::{Coordinates, Step};
+use rigel_model::{Coordinates, Nanos, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile};
 use serde::Serialize;
@@ -139,7 +139,7 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
         let variation = variation(points, writes);
         let mut evidence = EventsSeen::default();
         for point in points.iter() {
-            let is_closing = point.step() == Step::Closing && closes_writes(point) == writes;
+            let is_closing = is_closing(point, writes);
             if is_closing || is_of_group(point.coordinates, writes) {
                 let Some(class) = point.classes.first() else {
                     continue;
@@ -148,7 +148,7 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
             }
         }
         for point in points.iter_mut() {
-            let is_closing = point.step() == Step::Closing && closes_writes(point) == writes;
+            let is_closing = is_closing(point, writes);
             if !is_closing && !is_of_group(point.coordinates, writes) {
                 continue;
             }
@@ -171,8 +171,13 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
     }
 }
 
-fn closes_writes(point: &PointSummary) -> bool {
-    matches!(point.coordinates, Coordinates::ClosingWrite { .. })
+/// True if this is a closing measurement of reads, or of `writes`.
+fn is_closing(point: &PointSummary, writes: bool) -> bool {
+    match point.coordinates {
+        Coordinates::ClosingDepth { .. } => !writes,
+        Coordinates::ClosingWrite { .. } => writes,
+        at => !writes && at.is_refill_of_large() && at.pause() == Some(Nanos(0)),
+    }
 }
 
 fn widen_class(class: &mut ClassSummary, added: Option<Spread>, at_least: Spread) {

@@ -225,6 +225,15 @@ pub(super) struct Buckets {
     pub(super) operations: Option<TokenBucket>,
     /// The bucket of bytes.
     pub(super) bytes: Option<ByteBucket>,
+    /// What holds small reads, where the credit of a limit of bytes lasted as long as they were measured.
+    limit: Option<ByteLimit>,
+}
+
+/// Megabytes per second that large reads and small ones did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ByteLimit {
+    large: f64,
+    small: f64,
 }
 
 impl Buckets {
@@ -259,16 +268,33 @@ impl Buckets {
             bytes: bytes
                 .or(of_small)
                 .map(|(large, long)| ByteBucket::of(large, long)),
+            limit: None,
         }
     }
 
-    /// Small reads at the rate that the bucket of bytes lets last, if these were faster and so had credit: it may
-    /// have held out for as long as they were measured.
-    pub(super) fn held_by_bytes(&self, small: AtLoad) -> Option<AtLoad> {
-        let bytes = self.bytes.filter(|_| self.small.is_none())?;
+    /// Small reads at the rate that a limit of bytes lets last, if these were faster and so had credit: it may have
+    /// held out for as long as they were measured. The limit is the bucket of bytes. Without one it is what large
+    /// reads do at any depth, if small ones did more than that, but hardly: no storage moves fewer bytes in large
+    /// reads.
+    pub(super) fn held_by_bytes(
+        &mut self,
+        small: AtLoad,
+        large_mb_per_s: Option<Estimate>,
+    ) -> Option<AtLoad> {
         let megabytes = f64::from(small.io_bytes) / 1e6;
-        let lasts = bytes.sustained_mb_per_s.scaled(1.0 / megabytes);
-        (lasts.greatest() < small.iops.value).then(|| small.with_rate(lasts))
+        if let Some(bytes) = self.bytes {
+            let lasts = bytes.sustained_mb_per_s.scaled(1.0 / megabytes);
+            return (lasts.greatest() < small.iops.value).then(|| small.with_rate(lasts));
+        }
+        let lasts = large_mb_per_s?.scaled(1.0 / megabytes);
+        let is_held = lasts.greatest() < small.iops.value;
+        (is_held && is_same_rate(small.iops.value, lasts.value)).then(|| {
+            self.limit = Some(ByteLimit {
+                large: lasts.value * megabytes,
+                small: small.mb_per_s.value,
+            });
+            small.with_rate(lasts)
+        })
     }
 
     /// Names them, in place of what they explain: credit that was only supposed, and changes of pace.
@@ -292,8 +318,16 @@ impl Buckets {
     fn warning(&self) -> Option<Finding> {
         let operations = self.operations.map(|bucket| bucket.in_words());
         let bytes = self.bytes.map(|bucket| bucket.in_words());
+        let of_limit = |limit: ByteLimit| {
+            format!(
+                "a limit of bytes holds large reads at {} MB/s, and small ones did {} MB/s: their credit lasted for \
+                 as long as they were measured",
+                count(rounded(limit.large)),
+                count(rounded(limit.small))
+            )
+        };
         let sentence = match (operations, bytes) {
-            (None, None) => return None,
+            (None, None) => of_limit(self.limit?),
             (Some(one), None) | (None, Some(one)) => format!("it is a token bucket: {one}"),
             (Some(one), Some(other)) => format!("it has two token buckets: {one}; {other}"),
         };

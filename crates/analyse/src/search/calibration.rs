@@ -5,20 +5,20 @@
 //! one point or of several named ones; nothing is interpolated.
 
 use super::at_load::{AtLoad, AtRate};
-use super::bucket::{Buckets, ByteBucket, TokenBucket, is_same_rate};
+use super::bucket::{Buckets, ByteBucket, TokenBucket};
+use super::closing::{ClosingFigures, differ_by, differs, together};
 use super::credit::without_credit;
 use super::delivered::{Delivered, DeliveredRates};
+use super::large::{LargeReads, drained};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
-use crate::figures::quantity::count;
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, variation, widen};
 use rigel_model::record::PointRecord;
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, LogKind, Nanos, Provisioned, Ratio, Step, TrustCause,
-    Weight,
+    Bound, Coordinates, Finding, FindingName, LogKind, Provisioned, Ratio, Step, TrustCause, Weight,
 };
 use rigel_stats::estimate::Estimate;
 use rigel_stats::knee::Plateau;
@@ -71,15 +71,6 @@ impl LargeWrites {
     }
 }
 
-/// What the closing measurements of fixed length found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct ClosingFigures {
-    /// Random reads at the knee.
-    pub knee: Option<AtLoad>,
-    /// Random writes at the depth of maximum throughput.
-    pub writes: Option<AtLoad>,
-}
-
 /// The result of a calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Calibration {
@@ -104,7 +95,8 @@ pub struct Calibration {
     /// The token bucket of bytes, as far as pauses between large reads show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_bucket: Option<ByteBucket>,
-    /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
+    /// Large random reads at the depth of maximum throughput: `MAX_MBPS`; that of the closing measurement, with an
+    /// interval that covers both, if they differ.
     pub large: Option<AtLoad>,
     /// Large random reads at depth 1: shows what depth 1 costs.
     pub large_low_load: Option<AtLoad>,
@@ -193,7 +185,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let variation = variation(&points, false);
     widen(&mut points);
     open_to_stalls(&mut points);
-    let buckets = Buckets::of(records);
+    let mut buckets = Buckets::of(records);
     buckets.explain(&mut points);
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
@@ -216,32 +208,33 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let is_missed = |pair: &_| differ_by(precision, pair);
     let own = closing.knee.and_then(|at| at_load(depth(at.depth.into())));
     let missed = own.zip(closing.knee).filter(is_missed);
-    let maximum = searched.map(|searched| match (missed, closing.knee, curve.knee) {
+    let plateau = curve.knee.map(|knee| knee.plateau);
+    let seconds = plateau.map(|plateau| times_at_knee(&points, &plateau));
+    let maximum = searched.map(|searched| match (missed, closing.knee, seconds) {
         // It changed during the run, and is as likely to change again.
         (Some((_, closing)), ..) => closing.with_rate(closing.iops.covering(searched.iops)),
-        (_, Some(closing), Some(knee)) => {
-            together(searched, closing, &knee.plateau, &points, variation)
-        }
+        (_, Some(closing), Some(seconds)) => together(searched, closing, seconds, variation),
         _ => searched,
     });
     let maximum = maximum.map(|maximum| maximum.in_states(variation));
     let writes = at_load(greatest(Step::Write));
     let missed_writes = writes.zip(closing.writes).filter(is_missed);
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, variation, precision);
-    let differing = [("reads", missed), ("writes", missed_writes)];
-    findings.extend(differing.into_iter().filter_map(differs));
+    let large = LargeReads::of(&points, &buckets, variation, ran_out(&findings));
+    findings.extend(differs("reads", missed.as_ref()));
+    findings.extend(large.as_ref().and_then(LargeReads::differs));
+    findings.extend(differs("writes", missed_writes.as_ref()));
     findings.extend(low_load.and_then(run_checks::tail));
     let closed = left_without_credit(records, bound).or(closing.knee);
     let lasting = closed.filter(|_| ran_out(&findings) && !others_used(&points, Step::Closing));
     // After pauses nobody needs to guess what lasts.
+    let level = large.and_then(|large| large.level_mb_per_s);
     let held = match buckets.small {
         Some(small) => drained(&points, small, false),
-        None => searched.and_then(|small| buckets.held_by_bytes(small)),
+        None => maximum.and_then(|small| buckets.held_by_bytes(small, level)),
     };
-    let (lasting, searched) = match held {
-        Some(_) => (held, at_load(greatest(Step::Depth))),
-        None => (lasting, searched),
-    };
+    let lasting = held.or(lasting);
+    let searched = held.map_or(searched, |_| at_load(greatest(Step::Depth)));
     // Rates above what lasts were served on credit.
     let lasts = lasting.map_or(f64::INFINITY, |lasting| lasting.iops.greatest());
     let sustained = sustained_below(&points, lasts);
@@ -265,7 +258,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         on_credit,
         standing: None,
         delivered: None,
-        large: large_reads(&points, &buckets),
+        large: large.map(|large| large.maximum),
         large_low_load: at_load(shallow(Step::Large)),
         stream: at_load(of(Step::Stream).next()),
         sustained,
@@ -305,55 +298,6 @@ fn logs(points: &[PointSummary], of_own_files: bool) -> Vec<LogWrites> {
         .collect()
 }
 
-/// Whether what was searched and its closing measurement differ by more than chance and this fraction. Where
-/// chance is known of the closing one alone, by more than this fraction.
-fn differ_by(margin: Ratio, (searched, closing): &(AtLoad, AtLoad)) -> bool {
-    let (one, other) = (searched.iops, closing.iops);
-    let is_unknown = one.spread().is_none() && other.spread().is_some();
-    other.differs_from(one, margin.get())
-        || is_unknown && (one.value / other.value).ln().abs() > margin.get()
-}
-
-/// Says of what was searched that its closing measurement differs, if it does.
-fn differs((what, missed): (&str, Option<(AtLoad, AtLoad)>)) -> Option<Finding> {
-    missed.map(|(searched, closing)| closing_differs(what, searched, closing))
-}
-
-/// Large reads at the depth of their maximum, at the rate that lasts.
-fn large_reads(points: &[PointSummary], buckets: &Buckets) -> Option<AtLoad> {
-    if let Some(bucket) = buckets.large {
-        return drained(points, bucket, true);
-    }
-    let large = points.iter().filter(|point| point.step() == Step::Large);
-    let large = large.filter_map(|point| Some((point, point.classes.first()?)));
-    let (point, class) = large
-        .clone()
-        .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
-    let at_load = AtLoad::of(point, class)?;
-    // A bucket of operations counts those of any size: large ones that fell to its rate had no credit left, and
-    // faster ones have.
-    let lasts = buckets.operations.map(|bucket| bucket.sustained_per_s);
-    let is_held_by = |lasts: &Estimate| {
-        let mut rates = large.map(|(_, class)| class.iops);
-        rates.any(|rate| rate > lasts.value || is_same_rate(rate, lasts.value))
-    };
-    Some(match lasts.filter(is_held_by) {
-        Some(lasts) => at_load.with_rate(lasts),
-        None => at_load,
-    })
-}
-
-/// The last reads without credit and without a pause before them, at the rate that lasts.
-fn drained(points: &[PointSummary], bucket: TokenBucket, large: bool) -> Option<AtLoad> {
-    let without_pause = |point: &&PointSummary| {
-        let at = point.coordinates;
-        at.pause() == Some(Nanos(0)) && at.is_refill_of_large() == large
-    };
-    let point = points.iter().rfind(without_pause)?;
-    let at_load = AtLoad::of(point, point.classes.first()?)?;
-    Some(at_load.with_rate(bucket.sustained_per_s))
-}
-
 /// The closing measurement without its beginning on burst credit. The search ran on credit in part; the
 /// closing measurement came after it was used up, or saw it end.
 fn left_without_credit(records: &[PointRecord], bound: Bound) -> Option<AtLoad> {
@@ -370,7 +314,7 @@ fn others_used(points: &[PointSummary], step: Step) -> bool {
     findings.any(|finding| finding.is(FindingName::DeviceLoad))
 }
 
-/// Random reads of the small size in which throughput did not fall for good.
+/// Random reads of one size in which throughput did not fall for good.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnlimitedReads {
     /// Number of them.
@@ -381,9 +325,22 @@ pub struct UnlimitedReads {
     pub seconds: f64,
 }
 
+impl UnlimitedReads {
+    /// Those of the points of which this is true; `None` if there are none.
+    fn of(points: &[PointSummary], is_own: impl Fn(&PointSummary) -> bool) -> Option<Self> {
+        let own = || points.iter().filter(|point| is_own(point));
+        let classes = || own().filter_map(|point| point.classes.first());
+        Some(Self {
+            io_bytes: classes().next()?.io_bytes,
+            done: classes().map(|class| class.done).sum(),
+            seconds: own().map(|point| point.measured_s).sum(),
+        })
+    }
+}
+
 impl Calibration {
-    /// All random reads of the small size; `None` if throughput changed during the run.
-    pub fn unlimited(&self) -> Option<UnlimitedReads> {
+    /// All random reads, of the small size and of the large one; none if throughput changed during the run.
+    pub fn unlimited(&self) -> Vec<UnlimitedReads> {
         const CHANGED: [FindingName; 4] = [
             FindingName::BurstCredit,
             FindingName::ClosingDiffers,
@@ -393,16 +350,13 @@ impl Calibration {
         let of_points = self.points.iter().flat_map(|point| &point.findings);
         let mut findings = self.findings.iter().chain(of_points);
         if findings.any(|finding| CHANGED.iter().any(|name| finding.is(*name))) {
-            return None;
+            return Vec::new();
         }
-        let io_bytes = self.maximum?.io_bytes;
-        let small = || self.points.iter().filter(|point| is_small_read(point));
-        let classes = small().filter_map(|point| point.classes.first());
-        Some(UnlimitedReads {
-            done: classes.map(|class| class.done).sum(),
-            io_bytes,
-            seconds: small().map(|point| point.measured_s).sum(),
-        })
+        let small = UnlimitedReads::of(&self.points, is_small_read);
+        let large = UnlimitedReads::of(&self.points, |point| {
+            point.step() == Step::Large || point.coordinates.is_refill_of_large()
+        });
+        small.into_iter().chain(large).collect()
     }
 
     /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
@@ -417,30 +371,8 @@ impl Calibration {
     }
 }
 
-impl ClosingFigures {
-    fn of(points: &[PointSummary]) -> Self {
-        let find = |wanted: fn(Coordinates) -> bool| {
-            let closing = points.iter().rfind(|point| wanted(point.coordinates))?;
-            AtLoad::of(closing, closing.classes.first()?)
-        };
-        Self {
-            knee: find(|at| matches!(at, Coordinates::ClosingDepth { .. })),
-            writes: find(|at| matches!(at, Coordinates::ClosingWrite { .. })),
-        }
-    }
-}
-
-/// The throughput of the plateau and of the closing measurement, in proportion to their times. The
-/// closing measurement is in one piece, so that a change between visits adds to its error, if it is more than
-/// chance. Where they differ by more than chance, if only by a little, the lowest load of the plateau may do
-/// slightly less than others.
-fn together(
-    searched: AtLoad,
-    closing: AtLoad,
-    plateau: &Plateau,
-    points: &[PointSummary],
-    variation: Option<Variation>,
-) -> AtLoad {
+/// The measured time in seconds of the plateau's depths, and of the closing measurement.
+fn times_at_knee(points: &[PointSummary], plateau: &Plateau) -> [f64; 2] {
     let (mut search_s, mut closing_s) = (0.0, 0.0);
     for point in points {
         match point.coordinates {
@@ -454,22 +386,7 @@ fn together(
             _ => {}
         }
     }
-    let share = closing_s / (closing_s + search_s);
-    let closing = match variation.filter(Variation::is_significant) {
-        Some(variation) => closing.iops.with_error(variation.of_a_visit()),
-        None => closing.iops,
-    };
-    let both = searched.iops.mixed_with(closing, share);
-    let both = if searched.iops.differs_from(closing, 0.0) {
-        both.covering(searched.iops).covering(closing)
-    } else {
-        both
-    };
-    if both.is_known() {
-        searched.with_rate(both)
-    } else {
-        searched
-    }
+    [search_s, closing_s]
 }
 
 /// True if burst credit was used up during the run.
@@ -477,26 +394,6 @@ fn ran_out(findings: &[Finding]) -> bool {
     findings
         .iter()
         .any(|finding| finding.is(FindingName::BurstCredit))
-}
-
-fn closing_differs(what: &str, searched: AtLoad, closing: AtLoad) -> Finding {
-    let lost = closing.iops.value < searched.iops.value;
-    Finding::warning(
-        FindingName::ClosingDiffers,
-        format!(
-            "{what}: short measurements gave {} IOPS, the closing measurement {} at depth {}: {}",
-            count(searched.iops.value.round()),
-            count(closing.iops.value.round()),
-            closing.depth,
-            if lost {
-                "they missed stalls or slow phases, or the storage's credit ran out"
-            } else {
-                "the storage was slower during the search"
-            }
-        ),
-        "the result is that of the closing measurement; `--for 15min` measures every load for \
-         longer, and `rigel soak` for hours",
-    )
 }
 
 /// What happens less often than this may have been missed: of an event that was never seen in a
@@ -519,30 +416,4 @@ pub fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
     let degrees = (plateau.visits as f64 - 1.0).max(1.0);
     let rate = Estimate::new(plateau.throughput, Some(plateau.interval.into()));
     at.with_rate(rate.with_degrees(degrees))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::examples;
-    use rigel_stats::mean::{Limits, Spread};
-
-    #[test]
-    fn a_closing_measurement_replaces_what_has_no_interval() {
-        let margin = Ratio::from_percent(2.0).unwrap();
-        let at = |iops: Estimate| examples::at(4, 8192, iops.value).with_rate(iops);
-        let spread = Spread {
-            error: 0.005,
-            degrees: 19.0,
-        };
-        let known = |value| at(Estimate::with_spread(value, spread));
-        let anything = |high| Limits { low: 0.0, high };
-        let unknown = |value: f64| at(Estimate::new(value, Some(anything(Some(2.0 * value)))));
-        // Writes that were fast on credit, and whose rate had no interval.
-        assert!(differ_by(margin, &(unknown(5090.0), known(3000.0))));
-        assert!(!differ_by(margin, &(unknown(3030.0), known(3000.0))));
-        assert!(!differ_by(margin, &(known(3300.0), unknown(3000.0))));
-        assert!(differ_by(margin, &(known(3300.0), known(3000.0))));
-        assert!(!differ_by(margin, &(known(3010.0), known(3000.0))));
-    }
 }

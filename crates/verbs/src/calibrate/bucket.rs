@@ -1,27 +1,34 @@
-//! Burst credit, once it was used up: pauses of known length, after each of which the storage is read until
-//! what came back is used up again.
+//! Burst credit: what lasts without it, and pauses of known length, after each of which the storage is read
+//! until what came back is used up again.
 //!
-//! First it is read without a pause, until what lasts is reached. Each pause is twice as long as the one
-//! before, until twice the time brings back no more, or the time is over. [`rigel_analyse::search::bucket`]
-//! says what follows.
+//! First it is read without a pause, until it is no slower than before: small reads where their search was
+//! slower at some time, large ones always, for a visit of the search is short beside the credit of a bucket of
+//! bytes. Each pause is twice as long as the one before, until twice the time brings back no more, or the time
+//! is over. [`rigel_analyse::search::bucket`] says what follows.
 
 use super::request::CalibrateRequest;
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{WINDOW, seed_of};
+use rigel_analyse::plan::visits::Visits;
 use rigel_analyse::search::bucket::{Pace, Regained, is_same_rate};
 use rigel_model::{Arrivals, Coordinates, Load, Nanos, Point, Step, Stream, Until, WarmUp};
 
 /// The first pause.
 const PAUSE_FIRST_MS: u32 = 500;
 
-/// How long the storage is read without a pause before it, and how often at most.
-const DRAIN: Nanos = Nanos::from_secs(3);
+/// How long the storage is read without a pause before it, once in this many parts of the closing measurement,
+/// and at least.
+const DRAIN_PARTS: u64 = 4;
+const DRAIN_LEAST: Nanos = Nanos::from_secs(1);
+
+/// How often at most, and how often large reads are at least: two that are alike show what lasts.
 const DRAINS_MOST: u32 = 8;
+const DRAINS_LEAST: u64 = 2;
 
 /// What lasts differs by less than this share from what is known to.
 const LASTS_WITHIN: f64 = 0.1;
 
-/// By how much single visits of large reads vary where there is no credit.
+/// By how much single measurements of large reads vary where there is no credit.
 const LARGE_VARIES: f64 = 1.3;
 
 /// How long the storage is read after a pause at least.
@@ -38,9 +45,12 @@ const BUDGET: Nanos = Nanos::from_secs(75);
 
 /// What the sweep and the reads after it show.
 struct CreditSeen<'a> {
-    /// The depth with the highest rate, and its pace: with credit, if there is any.
-    fast: (u32, Pace),
-    /// The lowest pace at that depth or a deeper one: without credit, if any ran out.
+    /// The depth at which reads go on: that with the highest rate, of large ones the deepest, which uses up
+    /// most.
+    depth: u32,
+    /// The highest pace: with credit, if there is any.
+    fast: Pace,
+    /// The lowest pace at its depth or a deeper one: without credit, if any ran out.
     slow: Pace,
     /// Reads without a pause.
     drains: Vec<&'a PointSummary>,
@@ -59,36 +69,32 @@ fn pace(point: &PointSummary) -> Option<Pace> {
 
 impl<'a> CreditSeen<'a> {
     fn of(done: &'a [PointSummary], large: bool) -> Option<Self> {
+        let is_refill = |one: &&PointSummary| {
+            one.step() == Step::Refill && one.coordinates.is_refill_of_large() == large
+        };
+        let refills = done.iter().filter(is_refill);
+        let (drains, pauses): (Vec<_>, Vec<_>) =
+            refills.partition(|one| one.coordinates.pause() == Some(Nanos(0)));
         let is_own = |at: &&PointSummary| match at.step() {
             Step::Large => large,
             Step::Depth => !large,
             _ => !large && is_closing_of_reads(at.coordinates),
         };
-        let paces: Vec<(u32, Pace)> = done
-            .iter()
-            .filter(is_own)
-            .filter_map(|point| Some((point.coordinates.outstanding(), pace(point)?)))
-            .collect();
+        let at_depth = |point: &PointSummary| Some((point.coordinates.outstanding(), pace(point)?));
+        let searched: Vec<(u32, Pace)> = done.iter().filter(is_own).filter_map(at_depth).collect();
         let slower = |one: &Pace, other: &Pace| one.per_s.total_cmp(&other.per_s);
-        let fast = *paces.iter().max_by(|one, other| slower(&one.1, &other.1))?;
-        let deeper = paces.iter().filter(|(depth, _)| *depth >= fast.0);
-        // Few depths of large reads are measured, each with credit and without it.
-        let deep = done.iter().filter(|_| large).filter(is_own);
-        let deep = deep.filter(|point| point.coordinates.outstanding() >= fast.0);
-        let visits = deep.flat_map(|point| &point.visits);
-        let visits = visits.map(|visit| Pace {
-            per_s: visit.iops * LARGE_VARIES,
-            count: visit.iops * visit.measured_s,
-        });
-        let slow = deeper.map(|(_, pace)| *pace).chain(visits);
-        let slow = slow.min_by(slower)?;
-        let is_refill = |one: &&PointSummary| {
-            one.step() == Step::Refill && one.coordinates.is_refill_of_large() == large
-        };
-        let refills = done.iter().filter(is_refill);
-        let (drains, pauses) = refills.partition(|one| one.coordinates.pause() == Some(Nanos(0)));
+        let (fastest, fast) = *searched
+            .iter()
+            .max_by(|one, other| slower(&one.1, &other.1))?;
+        let deeper = searched.iter().filter(|(depth, _)| *depth >= fastest);
+        let slow = deeper.map(|(_, pace)| *pace).min_by(slower)?;
+        let deepest = searched.iter().map(|(depth, _)| *depth).max()?;
+        // The search of large reads may have begun without credit.
+        let drained = drains.iter().filter(|_| large);
+        let drained = drained.filter_map(|one| pace(one)).max_by(slower);
         Some(Self {
-            fast,
+            depth: if large { deepest } else { fastest },
+            fast: drained.into_iter().chain([fast]).max_by(slower)?,
             slow,
             drains,
             pauses,
@@ -96,16 +102,26 @@ impl<'a> CreditSeen<'a> {
         })
     }
 
-    /// True if the last reads without a pause had no credit left: they are as slow as the slowest before, or
-    /// no slower than those before them.
+    /// True if the reads without a pause show what lasts: the last were no slower than those before them. Small
+    /// ones were searched at this depth for longer: that the first are as slow as the slowest before is enough.
     fn is_drained(&self) -> bool {
         let rates = self.drains.iter().filter_map(|one| pace(one));
         let rates: Vec<f64> = rates.map(|pace| pace.per_s).collect();
         match &rates[..] {
             [] => false,
             [.., before, last] if *last >= (1.0 - LASTS_WITHIN) * before => true,
-            [.., last] => *last <= (1.0 + LASTS_WITHIN) * self.slow.per_s,
+            [.., last] => !self.large && *last <= (1.0 + LASTS_WITHIN) * self.slow.per_s,
         }
+    }
+
+    /// True if what lasts is more than chance below the highest pace, which pauses may bring back.
+    fn is_slower(&self, lasting: Pace) -> bool {
+        let varies = if self.large { LARGE_VARIES } else { 1.0 };
+        let most = Pace {
+            per_s: lasting.per_s * varies,
+            ..lasting
+        };
+        most.is_worth_pausing(self.fast)
     }
 
     /// The pace without credit: that of the last reads without a pause, once there are some.
@@ -128,53 +144,66 @@ impl<'a> CreditSeen<'a> {
     /// How long the storage is read after a pause, so that what came back is used up.
     fn read_after(&self, paused: f64) -> Nanos {
         let slow = self.lasting().per_s;
-        let lasts = slow * paused / (self.fast.1.per_s - slow).max(f64::MIN_POSITIVE);
+        let lasts = slow * paused / (self.fast.per_s - slow).max(f64::MIN_POSITIVE);
         let most = READ_MOST * paused + READ_LEAST_S;
         Nanos::from_secs_f64((READ_LEAST_S + READ_TIMES * lasts).min(most))
     }
+}
+
+/// How long the storage is read without a pause.
+fn drain_time(request: &CalibrateRequest) -> Nanos {
+    Visits::whole_windows(Nanos(request.closing.0 / DRAIN_PARTS)).max(DRAIN_LEAST)
+}
+
+/// The time that every run needs for reads without a pause.
+pub(super) fn least_time(request: &CalibrateRequest) -> Nanos {
+    if request.ranks > 0 || request.closing == Nanos(0) {
+        return Nanos(0);
+    }
+    Nanos(DRAINS_LEAST * drain_time(request).0)
 }
 
 fn is_closing_of_reads(at: Coordinates) -> bool {
     matches!(at, Coordinates::ClosingDepth { .. })
 }
 
-/// The next pause: of small reads, then of large ones, unless they are held by the same bucket of operations.
-/// `None` if no credit ran out, or enough is known of it.
+/// The next reads that show credit: small ones, then large ones, which need no pauses if they are held by the
+/// same bucket of operations. `None` if no credit ran out, or enough is known of it.
 pub(super) fn next(request: &CalibrateRequest, done: &[PointSummary]) -> Option<Coordinates> {
     let is_closed = done.iter().any(|one| is_closing_of_reads(one.coordinates));
     if request.ranks > 0 || !is_closed {
         return None;
     }
     let [small, large] = [false, true].map(|large| CreditSeen::of(done, large));
-    let of_operations = |large: &CreditSeen| {
-        let small = small.as_ref().filter(|small| !small.pauses.is_empty());
-        small.is_some_and(|small| is_same_rate(small.lasting().per_s, large.slow.per_s))
+    let small_lasts = small.as_ref().filter(|small| !small.pauses.is_empty());
+    let small_lasts = small_lasts.map(|small| small.lasting().per_s);
+    let next = |seen: CreditSeen| {
+        let is_of_operations =
+            small_lasts.is_some_and(|small| is_same_rate(small, seen.lasting().per_s));
+        next_of(request, &seen, seen.large && is_of_operations)
     };
-    let large = large.filter(|large| !of_operations(large));
-    let mut all = small.iter().chain(&large);
-    all.find_map(|seen| next_of(request, seen))
+    small.and_then(next).or_else(|| large.and_then(next))
 }
 
-/// The next pause of these reads.
-fn next_of(request: &CalibrateRequest, seen: &CreditSeen) -> Option<Coordinates> {
-    if !seen.slow.is_worth_pausing(seen.fast.1) {
-        return None;
-    }
+/// The next pause of these reads, or the next reads without one; no pause if what they show `is_known` already.
+fn next_of(request: &CalibrateRequest, seen: &CreditSeen, is_known: bool) -> Option<Coordinates> {
     let at = |pause_ms, drain| {
-        let (depth, _) = seen.fast;
         Some(Coordinates::Refill {
-            depth,
+            depth: seen.depth,
             pause_ms,
             drain,
             of_large: seen.large,
         })
     };
+    if !seen.large && !seen.is_slower(seen.slow) {
+        return None;
+    }
     if !seen.is_drained() {
         let drain = u32::try_from(seen.drains.len()).unwrap_or(u32::MAX);
         return at(0, drain).filter(|_| drain < DRAINS_MOST);
     }
-    // Reads without a pause are as fast as the sweep: what was slow before did not lack credit.
-    if !seen.lasting().is_worth_pausing(seen.fast.1) {
+    // Reads without a pause are as fast as the search: what was slow before did not lack credit.
+    if is_known || !seen.is_slower(seen.lasting()) {
         return None;
     }
     let regained = seen.regained();
@@ -206,6 +235,7 @@ fn next_of(request: &CalibrateRequest, seen: &CreditSeen) -> Option<Coordinates>
 
 /// The measurement at these coordinates, of this stream; after a pause as long as `done` tells.
 pub(super) fn point(
+    request: &CalibrateRequest,
     coordinates: Coordinates,
     stream: Stream,
     seed: u64,
@@ -213,15 +243,14 @@ pub(super) fn point(
 ) -> Point {
     let paused = coordinates.pause().filter(|pause| *pause > Nanos(0));
     let credit = CreditSeen::of(done, coordinates.is_refill_of_large());
-    let time = paused.zip(credit).map(|(pause, seen)| {
-        let time = seen.read_after(pause.as_secs_f64()).0;
-        Nanos(time.div_ceil(WINDOW.0) * WINDOW.0)
-    });
+    let time = paused
+        .zip(credit)
+        .map(|(pause, seen)| Visits::whole_windows(seen.read_after(pause.as_secs_f64())));
     Point {
         coordinates,
         streams: vec![stream],
         warm_up: WarmUp::NONE,
-        until: Until::Elapsed(time.unwrap_or(DRAIN)),
+        until: Until::Elapsed(time.unwrap_or_else(|| drain_time(request))),
         seed: seed_of(seed, coordinates),
         window: WINDOW,
     }

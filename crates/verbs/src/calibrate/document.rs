@@ -228,15 +228,22 @@ fn reach(calibration: &Calibration) -> Vec<String> {
         };
         sentences.push(what);
     }
-    sentences.extend(calibration.unlimited().map(|seen| {
+    let unlimited = calibration.unlimited();
+    let unlimited = unlimited.iter().map(|seen| {
         format!(
-            "Throughput did not fall within {} reads of {} in {:.1} minutes of measuring: burst \
-             credit that lasts longer is in the figures.",
+            "{} reads of {} in {:.0} s",
             parts::count(seen.done as f64),
             parts::size(seen.io_bytes),
-            seen.seconds / 60.0
+            seen.seconds
         )
-    }));
+    });
+    let unlimited: Vec<String> = unlimited.collect();
+    if !unlimited.is_empty() {
+        sentences.push(format!(
+            "Throughput did not fall within {}: burst credit that lasts longer is in the figures.",
+            unlimited.join(", and ")
+        ));
+    }
     let lost = calibration
         .points
         .iter()
@@ -339,8 +346,16 @@ fn figures(found: &Calibration) -> Section {
             found.maximum.filter(|_| found.at_knee.is_none()),
         ),
         ("random reads, closing measurement", found.closing.knee),
+        (
+            "large random reads, closing measurement",
+            found.closing.large,
+        ),
         ("large random reads, low load", found.large_low_load),
         ("large random reads, at the maximum", found.large),
+        (
+            "large random reads, closing measurement",
+            found.closing.large,
+        ),
         ("one sequential stream", found.stream),
         ("within the bound, offered", found.sustained.kept),
         ("random writes, low load", found.write_low_load),

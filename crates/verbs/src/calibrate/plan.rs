@@ -4,8 +4,8 @@
 //! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
 //! depths in between around the knee; large reads; one sequential stream; a second visit to each of
 //! these in random order; offered rates under the latency bound: a few to find where it is met, then
-//! on both sides of that rate in turn; further visits; and a closing measurement at the knee, which
-//! shows whether the storage changed. Where a cache is suspected, parts of the volume are read again
+//! on both sides of that rate in turn; further visits; and closing measurements, at the knee and of
+//! large reads, which show whether the storage changed. Where a cache is suspected, parts of the volume are read again
 //! then. Writes come last, and only if the user asked for them.
 
 use super::bucket;
@@ -68,6 +68,9 @@ const RATES_OF_A_SLOW_DEVICE: usize = 2;
 
 /// The search ends when the highest kept rate and the lowest missed one differ by less than this
 /// fraction.
+const SEARCH_GAP: f64 = 0.01;
+
+/// A rate that is certainly kept, or certainly not, is offered this fraction beside one that may be either.
 const RATE_GAP: f64 = 0.05;
 
 /// Minimum measured time of a point of some of the ranks.
@@ -145,8 +148,8 @@ impl Plan for CalibrateRequest {
                 let fullest = ranks::fullest(self.ranks, done.points);
                 ranks::next_of_ladder(self.ranks, fullest, done.points)
             })
-            .or_else(|| bucket::next(self, done.points))
             .or_else(|| reread::next(self, done.points, usable))
+            .or_else(|| bucket::next(self, done.points))
             .or_else(|| done.next_write())?;
         if let Coordinates::Refill {
             depth, of_large, ..
@@ -154,7 +157,7 @@ impl Plan for CalibrateRequest {
         {
             // It is measured once, and from its first operation.
             let stream = self.random_reads(Load::Closed { depth }, of_large);
-            return Some(bucket::point(coordinates, stream, seed, done.points));
+            return Some(bucket::point(self, coordinates, stream, seed, done.points));
         }
         let point = self.point(coordinates, usable, seed);
         Some(Visits::again(point, usable, done.points, seed))
@@ -167,7 +170,7 @@ impl Plan for CalibrateRequest {
         } = coordinates
         {
             let stream = self.random_reads(Load::Closed { depth }, of_large);
-            return bucket::warming(bucket::point(coordinates, stream, seed, &[]));
+            return bucket::warming(bucket::point(self, coordinates, stream, seed, &[]));
         }
         let Coordinates::Within { bytes } = coordinates else {
             return reread::warming(self, coordinates, usable, seed);
@@ -210,7 +213,7 @@ impl Plan for CalibrateRequest {
     /// time.
     fn points_expected(&self, done: usize) -> usize {
         const USUAL: usize = 17;
-        const RATES_AND_CLOSING: usize = 8;
+        const RATES_AND_CLOSING: usize = 10;
         let visits = self.visits().map_or(1, |visits| visits.least);
         let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
         let log_files = self.log_files().count();
@@ -727,13 +730,14 @@ impl<'a> DonePoints<'a> {
         spent.map(|point| point.warm_up_s + point.measured_s).sum()
     }
 
-    /// Seconds until the run has taken as long as it may, without the closing measurement, and without half
+    /// Seconds until the run has taken as long as it may, without the closing measurements, and without half
     /// of a visit of `visit_s`: one that has begun is completed. Infinite if it may take any time.
     fn time_left(&self, visit_s: f64) -> f64 {
         let Some(until) = self.request.visits_until else {
             return f64::INFINITY;
         };
-        let closing = self.request.closing.plus(WARM_UP.least).as_secs_f64();
+        let closing = self.request.closing.plus(WARM_UP.least);
+        let closing = closing.plus(bucket::least_time(self.request)).as_secs_f64();
         RUN_MOST * until.as_secs_f64() - closing - visit_s / 2.0 - self.spent()
     }
 
@@ -830,7 +834,7 @@ impl<'a> DonePoints<'a> {
             .broken_rate
             .map_or(f64::INFINITY, |broken| broken as f64);
         let rate = rate_beside(self.points, visits.sum())?;
-        Some(rounded(rate.min((1.0 - RATE_GAP) * broken)))
+        Some(rounded(rate.min((1.0 - SEARCH_GAP) * broken)))
     }
 
     /// The highest rate that was kept, but not for long enough to be certain of it: measured on, it is,
@@ -905,7 +909,8 @@ impl<'a> DonePoints<'a> {
         } else {
             2 * RATES
         };
-        let open = limit.is_finite() && limit > 0.0 && tried < most && high - low > RATE_GAP * high;
+        let open =
+            limit.is_finite() && limit > 0.0 && tried < most && high - low > SEARCH_GAP * high;
         let wanted = if open {
             Some(rounded(next))
         } else {
