@@ -141,7 +141,7 @@ impl DuetArgs {
             return self.on_servers(directory, membership);
         }
         let is_given = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
-        if is_given || self.private.server.names_programs() {
+        if is_given || self.private.server.is_given() {
             return Err(usage!(
                 "options of servers, sessions and tables are given, and --on is not",
                 "add --on DIR for private servers, or leave them out"
@@ -358,6 +358,18 @@ impl DuetArgs {
     /// One arm for each value of a setting.
     fn varied(&self, vary: &str) -> Result<Vec<DuetArm>, Error> {
         let (name, values) = name_and_values(vary)?;
+        let beside = match name {
+            "size" => self.size.map(|size| format!("--size {size}")),
+            "depth" => self.depth.map(|depth| format!("--depth {depth}")),
+            "log" => self.log.map(|log| format!("--log {log}")),
+            _ => None,
+        };
+        if let Some(beside) = beside {
+            return Err(usage!(
+                "{beside} is given, and --vary {vary} varies it",
+                "leave {beside} out"
+            ));
+        }
         let mut arms: Vec<DuetArm> = Vec::new();
         for value in values {
             let log = match name {
@@ -401,6 +413,13 @@ impl DuetArgs {
             ));
         }
         if engine::names().any(|name| name == value) {
+            let target = measuring::target(&self.measuring)?;
+            if matches!(target, Target::Sim(_) | Target::Null { .. }) {
+                return Err(usage!(
+                    "--vary engine is for files and devices, and '{target}' is a model",
+                    "vary another setting, or give a directory, a file or a device"
+                ));
+            }
             return Ok(value.into());
         }
         let names: Vec<&str> = engine::names().collect();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ExpectedArgs {
     /// Also decide whether this is kept, as rigel expect does: 'iops>=3000', or a profile; may be
-    /// repeated
+    /// repeated. Exit status: 3 one is not met; else 5 one was not measured, 4 one is undecided
     #[arg(long, value_name = "CONDITION")]
     expect: Vec<String>,
 }

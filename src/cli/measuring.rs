@@ -133,7 +133,11 @@ pub(super) fn refuse_unfit(
 ) -> Result<(), Error> {
     let is_model = matches!(target, Target::Sim(_) | Target::Null { .. });
     let is_engine = args.engine.as_deref().is_some_and(|name| name != AUTO);
-    let of_files = [("--engine", is_engine), ("--buffered", args.buffered)];
+    let of_files = [
+        ("--engine", is_engine),
+        ("--buffered", args.buffered),
+        ("--allow-holes", args.blocks.allow_holes),
+    ];
     if let Some((option, _)) = of_files.iter().find(|(_, is_given)| is_model && *is_given) {
         return Err(usage!(
             "{option} is for files and devices, and '{target}' is a model",
@@ -349,7 +353,7 @@ fn access_again(
             ));
             Ok(None)
         }
-        Target::Sql(_) if servers.iter().any(ServerArgs::names_programs) => {
+        Target::Sql(_) if servers.iter().any(ServerArgs::is_given) => {
             Err(ServerArgs::without_server())
         }
         Target::Sql(servers) => {

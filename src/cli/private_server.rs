@@ -19,6 +19,9 @@ use std::sync::atomic::AtomicBool;
 /// physical.
 const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
+/// Usual size of a private server's buffer cache.
+const BUFFER_CACHE: Bytes = Bytes(32 * MIB);
+
 /// Maximum number of connections that load, as for `--load-degree`.
 const LOAD_DEGREE_MAX: u32 = 64;
 
@@ -37,23 +40,18 @@ pub(super) struct PrivateArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A private server")]
 pub(super) struct ServerArgs {
-    /// Kind of server
-    #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres, conflicts_with = "resume")]
-    server: ServerKind,
+    /// Kind of server [default: postgres]
+    #[arg(long, value_name = "SERVER", value_enum, conflicts_with = "resume")]
+    server: Option<ServerKind>,
     /// Directory of the server's programs [default: the newest installed version]
     #[arg(long, value_name = "DIR")]
     server_bin: Option<PathBuf>,
     /// Configuration setting of the server, such as io_method=io_uring; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     server_set: Vec<String>,
-    /// Size of the server's buffer cache; small, so that reads are physical
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "32MiB",
-        conflicts_with = "resume"
-    )]
-    buffer_cache: Bytes,
+    /// Size of the server's buffer cache; small, so that reads are physical [default: 32MiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    buffer_cache: Option<Bytes>,
 }
 
 /// A kind of server that can be made.
@@ -261,8 +259,8 @@ impl ServerArgs {
     /// Which system.
     pub(super) fn dbms(&self) -> Dbms {
         match self.server {
-            ServerKind::Postgres => Dbms::Postgres,
-            ServerKind::Mariadb => Dbms::Mysql,
+            None | Some(ServerKind::Postgres) => Dbms::Postgres,
+            Some(ServerKind::Mariadb) => Dbms::Mysql,
         }
     }
 
@@ -278,15 +276,18 @@ impl ServerArgs {
         varied
     }
 
-    /// True if programs or settings are named.
-    pub(super) fn names_programs(&self) -> bool {
-        self.server_bin.is_some() || !self.server_set.is_empty()
+    /// True if any of these options is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.server.is_some()
+            || self.buffer_cache.is_some()
+            || self.server_bin.is_some()
+            || !self.server_set.is_empty()
     }
 
     /// The refusal of these options where no private server is made.
     pub(super) fn without_server() -> Error {
         usage!(
-            "--server, --server-bin and --server-set are for a private server, and --on is missing",
+            "--server, --server-bin, --server-set and --buffer-cache are for a private server, and --on is missing",
             "add --on DIR, or leave them out"
         )
     }
@@ -299,7 +300,7 @@ impl ServerArgs {
     ) -> Result<PrivateServer, Error> {
         Ok(PrivateServer {
             bin: self.server_bin.clone(),
-            buffer_cache: self.buffer_cache,
+            buffer_cache: self.buffer_cache.unwrap_or(BUFFER_CACHE),
             settings: self.settings()?,
             sessions,
             load_degree: load_degree.unwrap_or(LOAD_DEGREE),

@@ -20,7 +20,7 @@ use rigel_database::access::shown;
 use rigel_database::server;
 use rigel_database::{self as sql, LoadRequest};
 use rigel_model::{
-    Arrivals, Bound, Dbms, Error, Expectation, Mix, Nanos, Pattern, Ratio, Tables, WarmUp, usage,
+    Arrivals, Bound, Error, Expectation, Mix, Nanos, Pattern, Ratio, Tables, WarmUp, usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
@@ -322,7 +322,7 @@ impl RunArgs {
     fn refuse_ignored(&self) -> Result<(), Error> {
         let server = &self.private.server;
         let is_private = self.private.on.is_some() || self.results.outcome.resume.is_some();
-        if !is_private && (server.names_programs() || server.dbms() != Dbms::Postgres) {
+        if !is_private && server.is_given() {
             return Err(ServerArgs::without_server());
         }
         let asked = self.work != WorkArgs::default() || self.tables != TablesArgs::default();

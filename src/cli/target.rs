@@ -4,7 +4,8 @@
 use rigel_database::access::{has_scheme, shown};
 use rigel_device::bounded;
 use rigel_device::engine::opened::Opened;
-use rigel_model::{Bytes, Error, Layout, Target, usage};
+use rigel_model::record::journal;
+use rigel_model::{Bytes, Error, Layout, Target, shell_path, usage};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,12 @@ impl GivenTargets<'_> {
                 "give only the directory, in which a scratch file is made; or only files and \
                  devices",
                 directory = directory.display()
+            )),
+            Some(run) if run.join(journal::FILE_NAME).is_file() => Err(usage!(
+                "{option}{run} is the directory of a run",
+                "read it with rigel report {run}, to which --expect may be added; to measure the storage below it, \
+                 give another directory there",
+                run = shell_path(run)
             )),
             Some(directory) => Ok(Target::Scratch {
                 directory: directory.clone(),

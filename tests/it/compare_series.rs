@@ -100,6 +100,7 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
         failed: 0,
         unserved: 0,
         asked: Some(1_000_000),
+        offered_per_s: None,
         rate: Some(5000.0 * faster * (0.03 * rates[index]).exp()),
         latency: LatencySummary {
             p50_us: Some(500.0 / faster * (0.06 * medians[index]).exp()),

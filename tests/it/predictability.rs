@@ -66,6 +66,7 @@ pub(crate) fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
         failed: 0,
         unserved: 0,
         asked: Some(1_000_000),
+        offered_per_s: None,
         rate: Some(rate),
         latency: LatencySummary {
             p50_us: Some(p99_us / 3.0),

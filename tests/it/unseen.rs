@@ -356,6 +356,19 @@ fn what_a_bucket_of_bytes_lends_to_large_reads_is_no_maximum() {
                 .as_f64()
                 .is_some_and(|most| (most / megabytes - 1.0).abs() < 0.02);
             assert!(is_held, "{target}, {seed}: {most}");
+            // One stream lasts no faster than many, and small reads do not use this credit.
+            let found = &report["calibration"];
+            let stream = found["stream"]["mb_per_s"]["value"].as_f64();
+            assert!(
+                stream.is_some_and(|stream| stream < 1.05 * megabytes),
+                "{target}, {seed}"
+            );
+            let small = &found["maximum"]["iops"];
+            let width = small["interval"]["high"]
+                .as_f64()
+                .zip(small["value"].as_f64());
+            let is_known = width.is_some_and(|(high, value)| high < 1.03 * value);
+            assert!(is_known, "{target}, {seed}: {small}");
         }
         // Small reads do 131 MB/s, and their credit lasts for minutes: only large ones show that there is a limit.
         let place = Place::new("unseen-lent-small");
@@ -423,15 +436,21 @@ fn stalls_that_only_some_loads_met_count_for_all() {
 
 #[test]
 fn a_rate_that_rounds_do_not_serve_is_the_first_thing_said_of_them() {
-    let place = Place::new("unseen-soak-overload");
-    let soak = soaked(&place, "sim:4,250us --rate 20k --every 1m --for 30m");
-    let sentence = soak["conclusion"]["sentence"].as_str().unwrap();
-    assert!(
-        sentence.starts_with("In 30 of 30 measured rounds less was served than was offered. "),
-        "{sentence}"
-    );
-    assert_eq!(soak["predictability"]["predictable"], "no");
-    assert!(!names(&soak).contains(&"stall"), "{soak}");
+    // All of a fixed work is done, too late.
+    for work in ["", " --work 60kops"] {
+        let place = Place::new("unseen-soak-overload");
+        let soak = soaked(
+            &place,
+            &format!("sim:4,250us --rate 20k{work} --every 1m --for 30m"),
+        );
+        let sentence = soak["conclusion"]["sentence"].as_str().unwrap();
+        assert!(
+            sentence.starts_with("In 30 of 30 measured rounds less was served than was offered. "),
+            "{sentence}"
+        );
+        assert_eq!(soak["predictability"]["predictable"], "no");
+        assert!(!names(&soak).contains(&"stall"), "{soak}");
+    }
 }
 
 #[test]

@@ -169,6 +169,7 @@ pub fn rounds(n: u32) -> Vec<Round> {
             failed: 0,
             unserved: 0,
             asked: None,
+            offered_per_s: None,
             rate: Some(rate),
             latency: LatencySummary {
                 mean_us: Some(600.0),

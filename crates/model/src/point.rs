@@ -918,6 +918,16 @@ pub enum Arrivals {
     Uniform,
 }
 
+impl Arrivals {
+    /// When operations are due, in words.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Poisson => "at random times",
+            Self::Uniform => "at equal intervals",
+        }
+    }
+}
+
 /// The kinds of operation in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mix {

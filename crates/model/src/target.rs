@@ -155,6 +155,7 @@ impl FromStr for SimSpec {
     /// `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let (mut spec, mut has_servers) = (SIM_DEFAULT, false);
+        let mut given = Vec::new();
         for part in text
             .split(',')
             .map(str::trim)
@@ -167,6 +168,9 @@ impl FromStr for SimSpec {
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
+            if is_again(&mut given, part) {
+                return Err(wrong("it is given twice"));
+            }
             match part.split_once('=') {
                 Some(("servers", value)) => {
                     spec.servers = number(value)
@@ -178,7 +182,10 @@ impl FromStr for SimSpec {
                 Some(("bandwidth", value)) => {
                     let size = value.strip_suffix("/s").unwrap_or(value);
                     let bandwidth: Bytes = size.parse().map_err(|_| wrong("not a size"))?;
-                    spec.bandwidth = Some(bandwidth).filter(|b| b.0 > 0);
+                    if bandwidth == Bytes(0) {
+                        return Err(wrong("a bandwidth is above 0: leave it out for none"));
+                    }
+                    spec.bandwidth = Some(bandwidth);
                 }
                 Some(("stall", value)) => {
                     let stall = parse_stall(value).ok_or_else(|| {
@@ -192,20 +199,15 @@ impl FromStr for SimSpec {
                     spec.errors = value.parse().map_err(|_| wrong("not a share"))?;
                 }
                 Some(("limit", value)) => {
-                    let number = |text: &str| text.parse::<u32>().ok().map(u64::from);
-                    let bytes = |text: &str| {
-                        // Without a unit it is a number of operations; 3k could be either.
-                        let has_unit = text.ends_with(['B', 'b']);
-                        let bytes = text.parse::<Bytes>().ok().filter(|_| has_unit);
-                        bytes.map(|bytes| bytes.0)
+                    let wrong = || {
+                        wrong(
+                            "a limit is RATE/s or RATE/s+BURST, both above 0: 3000/s of I/Os, 125MB/s or 64KiB/s of bytes",
+                        )
                     };
-                    if let Some(limit) = parse_limit(value, number) {
-                        spec.limit = Some(limit);
+                    if is_in_bytes(value) {
+                        spec.byte_limit = Some(parse_limit(value, bytes).ok_or_else(wrong)?);
                     } else {
-                        let limit = parse_limit(value, bytes).ok_or_else(|| {
-                            wrong("a limit is RATE/s or RATE/s+BURST, both above 0: 3000/s of I/Os, 125MB/s or 64KiB/s of bytes")
-                        })?;
-                        spec.byte_limit = Some(limit);
+                        spec.limit = Some(parse_limit(value, operations).ok_or_else(wrong)?);
                     }
                 }
                 Some(("slow", value)) => {
@@ -259,6 +261,32 @@ fn parse_stall(text: &str) -> Option<Stall> {
         period: period.parse().ok()?,
     };
     (stall.length < stall.period).then_some(stall)
+}
+
+/// True if this setting was given before. A limit of I/Os and one of bytes are two.
+fn is_again<'a>(given: &mut Vec<(&'a str, bool)>, part: &'a str) -> bool {
+    let Some((name, value)) = part.split_once('=') else {
+        return false;
+    };
+    let setting = (name, name == "limit" && is_in_bytes(value));
+    let is_again = given.contains(&setting);
+    given.push(setting);
+    is_again
+}
+
+/// True if a limit is one of bytes. Without a unit it is one of operations; 3k could be either.
+fn is_in_bytes(limit: &str) -> bool {
+    limit.contains(['B', 'b'])
+}
+
+fn operations(text: &str) -> Option<u64> {
+    text.parse::<u32>().ok().map(u64::from)
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let has_unit = text.ends_with(['B', 'b']);
+    let bytes = text.parse::<Bytes>().ok().filter(|_| has_unit)?;
+    Some(bytes.0)
 }
 
 /// Parses `2000/s`, or `2000/s+10000`, where `number` reads both numbers.
@@ -466,6 +494,7 @@ mod tests {
             "cache=0@20us",
             "cache=1MiB@0s",
             "cache=20us",
+            "bandwidth=0",
         ];
         for text in [&shapes[..], &limits, &others].concat() {
             let error = text.parse::<SimSpec>().unwrap_err();
@@ -475,6 +504,13 @@ mod tests {
                 "{error}"
             );
         }
+        let twice = "limit=9/s,limit=2MB/s,limit=8/s"
+            .parse::<SimSpec>()
+            .unwrap_err();
+        assert!(
+            twice.to_string().contains("'limit=8/s'") && twice.to_string().contains("twice"),
+            "{twice}"
+        );
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use rigel_analyse::{
     ClassSummary, CurveShape, Estimate, LatencyFigure, LatencySummary, PointSummary, RateMet,
     ShownIn, Sustained,
 };
-use rigel_model::{Bound, Coordinates};
+use rigel_model::{Arrivals, Bound, Coordinates};
 /// A bound is drawn if it is at most this many times the maximum measured value.
 const BOUND_REACH: f64 = 12.0;
 
@@ -361,7 +361,10 @@ pub fn closed_and_open<'a>(
         ),
         (
             Group {
-                name: "Offered at random times",
+                name: match sustained.arrivals {
+                    Arrivals::Poisson => "Offered at random times",
+                    Arrivals::Uniform => "Offered at equal intervals",
+                },
                 loads: open,
                 shape: Shape::Line,
             },
@@ -540,7 +543,7 @@ pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Opt
         _ => "no rate certainly kept it".into(),
     };
     let (value, interval) = (amount.to_string(), amount.range());
-    let note = format!("offered at random times; {highest}");
+    let note = format!("offered {}; {highest}", sustained.arrivals.in_words());
     let name = format!("{path}.rate.value");
     Some(parts::headline(
         &name, label, rate.value, value, interval, note,
@@ -551,8 +554,9 @@ pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Opt
 pub fn sustained_sentence(bound: &str, sustained: &Sustained) -> Option<String> {
     let amount = Amount::new(sustained.rate?, Unit::PerSecond);
     Some(format!(
-        "Within {bound}: {}, offered at random times, by a curve through all offered rates.",
-        amount.in_cell()
+        "Within {bound}: {}, offered {}, by a curve through all offered rates.",
+        amount.in_cell(),
+        sustained.arrivals.in_words()
     ))
 }
 

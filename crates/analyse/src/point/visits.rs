@@ -80,6 +80,13 @@ fn is_of_group(coordinates: Coordinates, writes: bool) -> bool {
 /// chapter 3). All variances are relative to the point's throughput. What makes visits at neighbouring times
 /// alike, whatever their load, is a state of the storage.
 pub fn variation(points: &[PointSummary], writes: bool) -> Option<Variation> {
+    variation_of(points.iter(), writes)
+}
+
+fn variation_of<'a>(
+    points: impl Iterator<Item = &'a PointSummary>,
+    writes: bool,
+) -> Option<Variation> {
     let (mut excess, mut all_within, mut degrees) = (0.0, 0.0, 0.0);
     let mut in_time = Vec::new();
     for point in points {
@@ -129,6 +136,23 @@ pub fn widen(points: &mut [PointSummary]) {
 
 /// The same, where the intervals have this error.
 pub fn widen_at(points: &mut [PointSummary], error: f64) {
+    widen_beside(points, error, |_| true);
+}
+
+/// Widens the intervals of all points, and gives the variation of reads. If large ones ran on burst credit that
+/// small ones did not use, what they varied says nothing of the others.
+pub fn widen_reads(points: &mut [PointSummary], large_on_credit: bool) -> Option<Variation> {
+    let is_large = |point: &PointSummary| {
+        matches!(point.step(), Step::Large | Step::Stream) || point.coordinates.is_refill_of_large()
+    };
+    let counts = |point: &PointSummary| !large_on_credit || !is_large(point);
+    let variation = variation_of(points.iter().filter(|point| counts(point)), false);
+    widen_beside(points, Level::ONE_LOOK.error, counts);
+    variation
+}
+
+/// Widens by the variation and the events of those points of which `counts` is true.
+fn widen_beside(points: &mut [PointSummary], error: f64, counts: impl Fn(&PointSummary) -> bool) {
     // An error is written as that of an interval of 95 %.
     let wider =
         |degrees: f64| Level::one_look(error).errors(degrees, degrees + 1.0) / t_quantile(degrees);
@@ -136,9 +160,9 @@ pub fn widen_at(points: &mut [PointSummary], error: f64) {
         return;
     }
     for writes in [false, true] {
-        let variation = variation(points, writes);
+        let variation = variation_of(points.iter().filter(|point| counts(point)), writes);
         let mut evidence = EventsSeen::default();
-        for point in points.iter() {
+        for point in points.iter().filter(|point| counts(point)) {
             let is_closing = is_closing(point, writes);
             if is_closing || is_of_group(point.coordinates, writes) {
                 let Some(class) = point.classes.first() else {

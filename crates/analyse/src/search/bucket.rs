@@ -297,6 +297,17 @@ impl Buckets {
         })
     }
 
+    /// One stream of large reads: it lasts no faster than many do.
+    pub(super) fn held(&self, stream: AtLoad, large: Option<AtLoad>) -> AtLoad {
+        let has_credit = self.bytes.is_some() || self.operations.is_some();
+        match large.filter(|_| has_credit) {
+            Some(large) if large.iops.greatest() < stream.iops.value => {
+                stream.with_rate(large.iops)
+            }
+            _ => stream,
+        }
+    }
+
     /// Names them, in place of what they explain: credit that was only supposed, and changes of pace.
     pub(super) fn name_in(&self, findings: &mut Vec<Finding>) {
         if let Some(warning) = self.warning() {

@@ -15,7 +15,7 @@ use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
 use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
-use crate::point::visits::{Variation, variation, widen};
+use crate::point::visits::{Variation, widen_reads};
 use rigel_model::record::PointRecord;
 use rigel_model::{
     Bound, Coordinates, Finding, FindingName, LogKind, Provisioned, Ratio, Step, TrustCause, Weight,
@@ -182,10 +182,9 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         .iter()
         .map(|record| summarise_within(record, Some(bound)))
         .collect();
-    let variation = variation(&points, false);
-    widen(&mut points);
-    open_to_stalls(&mut points);
     let mut buckets = Buckets::of(records);
+    let variation = widen_reads(&mut points, buckets.bytes.is_some());
+    open_to_stalls(&mut points);
     buckets.explain(&mut points);
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);
@@ -245,6 +244,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     buckets.name_in(&mut findings);
     // Depths that were measured on credit and without it have no knee.
     curve.knee = curve.knee.filter(|_| on_credit.is_none());
+    let large = large.map(|large| large.maximum);
     let at_knee = lasting.or_else(|| curve.knee.and_then(|knee| at_load(depth(knee.load))));
     Calibration {
         bound: bound.to_string(),
@@ -258,9 +258,9 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         on_credit,
         standing: None,
         delivered: None,
-        large: large.map(|large| large.maximum),
+        large,
         large_low_load: at_load(shallow(Step::Large)),
-        stream: at_load(of(Step::Stream).next()),
+        stream: at_load(of(Step::Stream).next()).map(|stream| buckets.held(stream, large)),
         sustained,
         write_low_load: at_load(shallow(Step::Write)),
         writes: missed_writes.map(|(_, closing)| closing).or(writes),

@@ -16,6 +16,9 @@ use rigel_stats::estimate::Estimate;
 /// searched for few seconds, and what is missed is credit, which is far more.
 const ALIKE: Ratio = Ratio::from_parts_per_million(100_000);
 
+/// The closing measurement decides alone if the search is known so many times as vaguely.
+const VAGUE: f64 = 3.0;
+
 /// Large random reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LargeReads {
@@ -82,6 +85,15 @@ impl LargeReads {
                 missed: Some(pair),
                 level_mb_per_s: None,
             });
+        }
+        // Long visits hide most of the credit with which each begins.
+        let is_vague = match (own.iops.precision(), closing.iops.precision()) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(own), Some(closing)) => own > VAGUE * closing,
+        };
+        if is_vague {
+            return Some(lasting(closing));
         }
         // Which of several depths was the fastest may be chance, and is known of this one best.
         let both = together(own, closing, seconds, variation);

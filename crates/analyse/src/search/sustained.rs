@@ -11,7 +11,7 @@ use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
 use super::shape::CurveShape;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
-use rigel_model::{Bound, Coordinates, Finding, FindingName, Nanos, Step};
+use rigel_model::{Arrivals, Bound, Coordinates, Finding, FindingName, Nanos, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
 use rigel_stats::verdict::BoundVerdict;
@@ -46,6 +46,9 @@ pub struct Sustained {
     /// Figures at the closed-loop depth of highest throughput whose response times certainly keep
     /// the bound.
     pub closed: Option<AtLoad>,
+    /// How the operations of the rates were spaced.
+    #[serde(skip)]
+    pub arrivals: Arrivals,
 }
 
 impl Sustained {
@@ -190,6 +193,7 @@ pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
             .filter(|(_, class)| class.sustained() == BoundVerdict::Kept)
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),
+        arrivals: Arrivals::Poisson,
     }
 }
 

@@ -556,6 +556,7 @@ pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
             failed: 0,
             unserved: 0,
             asked: None,
+            offered_per_s: None,
             rate,
             latency: LatencySummary::default(),
             end: RoundEnd::Whole,

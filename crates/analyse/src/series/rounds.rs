@@ -12,7 +12,7 @@ use crate::point::load::{device_loads, host_load};
 use crate::search::run_checks::is_stalled;
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, Measure, Moment, Objective, Sample, Until,
+    Bound, Coordinates, Finding, FindingName, Load, Measure, Moment, Objective, Sample, Until,
 };
 use serde::Serialize;
 
@@ -33,6 +33,9 @@ pub struct Round {
     pub unserved: u64,
     /// Requested operations, if the work is fixed.
     pub asked: Option<u64>,
+    /// Operations per second that were due; `None` of a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_per_s: Option<f64>,
     /// Operations per second; for other tools' figures, their values. `None` if nothing was
     /// measured.
     pub rate: Option<f64>,
@@ -96,10 +99,16 @@ impl Round {
         self.rate.is_some() && matches!(self.end, RoundEnd::Whole | RoundEnd::Cut)
     }
 
-    /// True if a part of what was offered never began: less is served than is offered.
+    /// True if a part of what was offered never began, or all of a fixed work took longer than it was due: less is
+    /// served than is offered.
     pub fn is_overloaded(&self) -> bool {
         const PART: f64 = 0.01;
+        /// Standard deviations of a Poisson count.
+        const DEVIATIONS: f64 = 4.0;
+        let offered = self.offered_per_s.filter(|_| self.asked.is_some());
+        let late = offered.map_or(0.0, |offered| offered * self.seconds - self.done);
         self.unserved as f64 > PART * self.done
+            || late > PART * self.done + DEVIATIONS * self.done.sqrt()
     }
 
     /// Its rate, if that is usable.
@@ -190,6 +199,11 @@ pub fn numbered_round(
         Until::Ops(ops) | Until::Work { ops, .. } => Some(ops),
         Until::Elapsed(_) | Until::Precise { .. } => None,
     });
+    let due = |load: &Load| match load {
+        Load::Open { rate, .. } => Some(*rate),
+        Load::Closed { .. } => None,
+    };
+    let offered = stream.and_then(|stream| stream.loads.iter().map(due).sum::<Option<f64>>());
     let over = total.done + total.failures();
     let end = match &record.end {
         End::Complete if asked.is_some_and(|asked| over < asked) => RoundEnd::Cut,
@@ -224,6 +238,7 @@ pub fn numbered_round(
         failed: total.failures(),
         unserved,
         asked,
+        offered_per_s: offered.filter(|offered| *offered > 0.0),
         rate,
         latency: latency.into(),
         kept: objectives.iter().map(of).collect(),

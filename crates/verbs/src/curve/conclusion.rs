@@ -164,8 +164,9 @@ fn offered(result: &CurveResult, naming: Naming) -> String {
             let (p50, p99) = (time(at.p50_us.value), time(at.p99_us.value));
             let rate = count(rate as f64);
             format!(
-                " It serves {rate} {operations} per second that arrive at random times{within} (median \
-                 {p50}, p99 {p99}){but}."
+                " It serves {rate} {operations} per second that arrive {}{within} (median {p50}, p99 \
+                 {p99}){but}.",
+                sustained.arrivals.in_words()
             )
         }
         // Of one that all loads break, the failure says so.
@@ -230,10 +231,11 @@ fn undecided(result: &CurveResult, naming: Naming) -> Option<String> {
         )
     });
     Some(format!(
-        "Whether it serves {} {} per second at random times{within} is undecided: {} were too short{seen}. \
+        "Whether it serves {} {} per second {}{within} is undecided: {} were too short{seen}. \
          Measure longer.",
         count(rate as f64),
         naming.one,
+        sustained.arrivals.in_words(),
         time(point.measured_s * 1e6),
     ))
 }

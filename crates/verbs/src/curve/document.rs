@@ -142,7 +142,10 @@ fn headlines(found: &CurveResult) -> Vec<Headline> {
         );
         let tried = not_sustained(&found.sustained);
         let value = parts::per_second(rate as f64);
-        let note = "offered at random times, and served".to_string();
+        let note = format!(
+            "offered {}, and served",
+            found.sustained.arrivals.in_words()
+        );
         figures.push(parts::headline(
             "curve.sustained.kept_rate",
             &label,

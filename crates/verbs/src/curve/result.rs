@@ -16,7 +16,7 @@ use rigel_analyse::search::run_checks::{self, CacheTest};
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
 use rigel_analyse::search::sustained::{Sustained, open_to_stalls, sustained};
 use rigel_model::record::PointRecord;
-use rigel_model::{ActiveRanks, Bound, Finding, LogKind, Provisioned, Ratio, Step};
+use rigel_model::{ActiveRanks, Arrivals, Bound, Finding, Load, LogKind, Provisioned, Ratio, Step};
 use serde::Serialize;
 
 /// The results of a curve.
@@ -143,7 +143,10 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     let own = of_log(&points, first);
     let (shape, maximum) = closed_loop(&own, precision);
     let maximum = maximum.map(|maximum| maximum.in_states(variation));
-    let sustained = sustained(&own).at_most(maximum, &shape);
+    let sustained = Sustained {
+        arrivals: arrivals(records),
+        ..sustained(&own).at_most(maximum, &shape)
+    };
     CurveResult {
         log: None,
         logs,
@@ -169,6 +172,17 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         shape,
         points,
     }
+}
+
+/// How the operations of the offered rates were spaced, which is one of the run's options.
+fn arrivals(records: &[PointRecord]) -> Arrivals {
+    let loads = records.iter().flat_map(|record| &record.streams);
+    let spaced = |load: &Load| match load {
+        Load::Open { arrivals, .. } => Some(*arrivals),
+        Load::Closed { .. } => None,
+    };
+    let mut all = loads.flat_map(|stream| &stream.loads).filter_map(spaced);
+    all.next().unwrap_or(Arrivals::Poisson)
 }
 
 /// The shape of a closed loop's curve, and its maximum.
