@@ -346,10 +346,6 @@ fn figures(found: &Calibration) -> Section {
             found.maximum.filter(|_| found.at_knee.is_none()),
         ),
         ("random reads, closing measurement", found.closing.knee),
-        (
-            "large random reads, closing measurement",
-            found.closing.large,
-        ),
         ("large random reads, low load", found.large_low_load),
         ("large random reads, at the maximum", found.large),
         (
