@@ -399,6 +399,11 @@ impl Coordinates {
         matches!(self, Self::Refill { of_large: true, .. })
     }
 
+    /// True if these are small or `large` reads that go on without a pause, to show what lasts.
+    pub fn is_without_pause(self, large: bool) -> bool {
+        matches!(self, Self::Refill { pause_ms: 0, of_large, .. } if of_large == large)
+    }
+
     /// The multiple of a demand.
     pub fn multiple(self) -> Option<f64> {
         if let Self::Multiple { thousandths } = self {

@@ -4,8 +4,8 @@
 //! operations over the rates of a run.
 
 use super::stalls::ResponseJump;
+use rigel_model::Bound;
 use rigel_model::record::{StreamRecord, Window};
-use rigel_model::{Bound, Load};
 use rigel_stats::curve::LateBlock;
 
 /// Usual length of a block in seconds: longer than most queues remember.
@@ -56,11 +56,7 @@ impl LateOperations {
         width_s: f64,
         (bound, stalls): (Bound, &[ResponseJump]),
     ) -> Option<Self> {
-        let rates = stream.loads.iter().map(|load| match load {
-            Load::Open { rate, .. } => Some(*rate),
-            Load::Closed { .. } => None,
-        });
-        let load = rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)?;
+        let load = stream.offered_per_s()?;
         let mut stalled = vec![false; windows.len()];
         for stall in stalls {
             stalled[stall.windows.clone()].fill(true);

@@ -9,7 +9,7 @@ use super::events::{Events, EventsSeen};
 use super::summary::{ClassSummary, PointSummary, VisitFigures};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
-use rigel_model::{Coordinates, Nanos, Step};
+use rigel_model::{Coordinates, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile};
 use serde::Serialize;
@@ -200,7 +200,7 @@ fn is_closing(point: &PointSummary, writes: bool) -> bool {
     match point.coordinates {
         Coordinates::ClosingDepth { .. } => !writes,
         Coordinates::ClosingWrite { .. } => writes,
-        at => !writes && at.is_refill_of_large() && at.pause() == Some(Nanos(0)),
+        at => !writes && at.is_without_pause(true),
     }
 }
 

@@ -7,7 +7,7 @@ use super::at_load::AtLoad;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
 use crate::point::visits::Variation;
-use rigel_model::{Coordinates, Finding, FindingName, Nanos, Ratio};
+use rigel_model::{Coordinates, Finding, FindingName, Ratio};
 use serde::Serialize;
 
 /// What the closing measurements of fixed length found.
@@ -30,7 +30,7 @@ impl ClosingFigures {
         };
         Self {
             knee: find(|at| matches!(at, Coordinates::ClosingDepth { .. })),
-            large: find(|at| at.is_refill_of_large() && at.pause() == Some(Nanos(0))),
+            large: find(|at| at.is_without_pause(true)),
             writes: find(|at| matches!(at, Coordinates::ClosingWrite { .. })),
         }
     }

@@ -9,14 +9,14 @@ use super::bucket::{Buckets, TokenBucket, is_same_rate};
 use super::closing::{differ_by, differs, together};
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
-use rigel_model::{Finding, Nanos, Ratio, Step};
+use rigel_model::{Finding, Ratio, Step};
 use rigel_stats::estimate::Estimate;
 
 /// The closing measurement may be lower than the search by this fraction, and higher by any: each depth is
 /// searched for few seconds, and what is missed is credit, which is far more.
 const ALIKE: Ratio = Ratio::from_parts_per_million(100_000);
 
-/// The closing measurement decides alone if the search is known so many times as vaguely.
+/// The closing measurement decides alone if the interval of the search is this many times as wide.
 const VAGUE: f64 = 3.0;
 
 /// Large random reads.
@@ -119,10 +119,9 @@ impl LargeReads {
 
 /// The last small or `large` reads that went on without a pause.
 fn last_without_pause(points: &[PointSummary], large: bool) -> Option<&PointSummary> {
-    points.iter().rfind(|point| {
-        let at = point.coordinates;
-        at.pause() == Some(Nanos(0)) && at.is_refill_of_large() == large
-    })
+    points
+        .iter()
+        .rfind(|point| point.coordinates.is_without_pause(large))
 }
 
 /// The last reads without credit and without a pause before them, at the rate that lasts.

@@ -12,7 +12,7 @@ use crate::point::load::{device_loads, host_load};
 use crate::search::run_checks::is_stalled;
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, Load, Measure, Moment, Objective, Sample, Until,
+    Bound, Coordinates, Finding, FindingName, Measure, Moment, Objective, Sample, Until,
 };
 use serde::Serialize;
 
@@ -199,11 +199,6 @@ pub fn numbered_round(
         Until::Ops(ops) | Until::Work { ops, .. } => Some(ops),
         Until::Elapsed(_) | Until::Precise { .. } => None,
     });
-    let due = |load: &Load| match load {
-        Load::Open { rate, .. } => Some(*rate),
-        Load::Closed { .. } => None,
-    };
-    let offered = stream.and_then(|stream| stream.loads.iter().map(due).sum::<Option<f64>>());
     let over = total.done + total.failures();
     let end = match &record.end {
         End::Complete if asked.is_some_and(|asked| over < asked) => RoundEnd::Cut,
@@ -238,7 +233,7 @@ pub fn numbered_round(
         failed: total.failures(),
         unserved,
         asked,
-        offered_per_s: offered.filter(|offered| *offered > 0.0),
+        offered_per_s: stream.and_then(StreamRecord::offered_per_s),
         rate,
         latency: latency.into(),
         kept: objectives.iter().map(of).collect(),

@@ -240,6 +240,15 @@ impl StreamRecord {
         self.loads.iter().map(|load| u64::from(load.slots())).sum()
     }
 
+    /// Operations per second that were due, of all its loads; `None` of a closed loop.
+    pub fn offered_per_s(&self) -> Option<f64> {
+        let rates = self.loads.iter().map(|load| match load {
+            Load::Open { rate, .. } => Some(*rate),
+            Load::Closed { .. } => None,
+        });
+        rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
+    }
+
     /// The completed operations that count for the throughput of one measurement: those that started before
     /// it ended, and those of an open loop that were in no slot yet when it began. As many as there are slots
     /// ended in it and began before, or began in it and ended after.

@@ -74,7 +74,7 @@ impl<'a> CreditSeen<'a> {
         };
         let refills = done.iter().filter(is_refill);
         let (drains, pauses): (Vec<_>, Vec<_>) =
-            refills.partition(|one| one.coordinates.pause() == Some(Nanos(0)));
+            refills.partition(|one| one.coordinates.is_without_pause(large));
         let is_own = |at: &&PointSummary| match at.step() {
             Step::Large => large,
             Step::Depth => !large,

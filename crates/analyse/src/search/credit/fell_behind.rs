@@ -9,7 +9,7 @@ use super::steps::STEP;
 use crate::figures::confidence::whole_windows;
 use crate::figures::quantity::count;
 use rigel_model::record::{PointRecord, StreamRecord, Window};
-use rigel_model::{Coordinates, Finding, FindingName, Load, Nanos};
+use rigel_model::{Coordinates, Finding, FindingName, Nanos};
 use std::collections::BTreeMap;
 
 /// Minimum number of windows of each part.
@@ -103,14 +103,8 @@ fn did_less(visits: &[&PointRecord]) -> Option<(Coordinates, f64, f64)> {
 
 /// The open loop with the most operations, and how many are due in a second.
 fn offered(record: &PointRecord) -> Option<(&StreamRecord, f64)> {
-    let rate = |load: &Load| match load {
-        Load::Open { rate, .. } => Some(*rate),
-        Load::Closed { .. } => None,
-    };
-    let open = record.streams.iter().filter_map(|stream| {
-        let rates = stream.loads.iter().map(rate);
-        Some((stream, rates.sum::<Option<f64>>()?))
-    });
+    let streams = record.streams.iter();
+    let open = streams.filter_map(|stream| Some((stream, stream.offered_per_s()?)));
     open.max_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
@@ -164,7 +158,7 @@ fn of_medians(medians: &[f64], width_s: f64, per_s: f64) -> Option<FellBehind> {
 mod tests {
     use super::*;
     use rigel_model::record::Latencies;
-    use rigel_model::{Arrivals, Ratio};
+    use rigel_model::{Arrivals, Load, Ratio};
 
     fn is_found(medians: &[f64]) -> bool {
         of_medians(medians, 0.1, 8000.0).is_some()
