@@ -503,7 +503,7 @@ fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
         let kept = found.sustained.kept_rate.map_or(0.0, |rate| rate as f64);
         let root = found.sustained.rate.map_or(0.0, |rate| rate.value);
         assert!(kept.max(root) <= 12_010.0, "{kept} {root}");
-        assert_eq!(found.unlimited(), []);
+        assert_eq!(found.held(), []);
     }
     // This credit outlives the run.
     let lasting = calibrate(
@@ -516,12 +516,18 @@ fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
         "{:?}",
         lasting.findings
     );
-    let [small, large] = lasting.unlimited()[..] else {
-        panic!("{:?}", lasting.unlimited());
+    let [small, large] = lasting.held()[..] else {
+        panic!("{:?}", lasting.held());
     };
-    assert!(small.done > 500_000 && small.seconds > 30.0, "{small:?}");
+    assert!(
+        small.operations > 500_000 && small.measured_s > 30.0,
+        "{small:?}"
+    );
     assert_eq!([small.io_bytes, large.io_bytes], [8192, 1 << 20]);
-    assert!(large.done > 50_000 && large.seconds > 5.0, "{large:?}");
+    assert!(
+        large.operations > 50_000 && large.measured_s > 5.0,
+        "{large:?}"
+    );
 }
 
 #[test]

@@ -274,7 +274,7 @@ finding_names! {
             "Throughput fell for good from a level at least 1.25 times as high: credit ran out.",
             "The later rate is the sustained one; run again now.";
         BurstUnseen = "burst-unseen", Aside, "note",
-            "Below 30 minutes on a cloud disk, or rounds with pauses: unused burst credit is in the figures.",
+            "Rounds with pauses: burst credit that grows in them is in the figures.",
             "`rigel soak TARGET --for 1h`";
         Cap = "cap", Aside, "note",
             "Throughput stays level within 1 % over three loads and a factor of four while response time grows.",

@@ -3,8 +3,8 @@
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
-    ClassSummary, Conclusion, Estimate, HostsAtLoad, Limits, NextRun, PointSummary, RanksResult,
-    RunTrust, ranks, verified,
+    ClassSummary, Conclusion, Estimate, HeldOperations, HostsAtLoad, Limits, NextRun, PointSummary,
+    RanksResult, RunTrust, ranks, verified,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
@@ -60,6 +60,9 @@ struct RunReport<'a, M> {
     head: Head<'a>,
     conclusion: Conclusion,
     trust: RunTrust,
+    /// The operations of each size through which throughput held.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<HeldOperations>,
     /// What earlier runs beside it say of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_run: Option<NextRun>,
@@ -137,6 +140,8 @@ pub struct Reported<'a> {
     pub conclusion: Conclusion,
     /// How far its figures can be trusted.
     pub trust: RunTrust,
+    /// The operations through which throughput held.
+    pub held: Vec<HeldOperations>,
     /// What earlier runs beside it say of the next one.
     pub next_run: Option<NextRun>,
     /// What was expected of it with the answers, if it is of another verb than `expect`.
@@ -159,6 +164,7 @@ impl Reported<'_> {
             head: Head::of(header),
             conclusion: self.conclusion,
             trust: self.trust,
+            held: self.held,
             next_run: self.next_run,
             expect: self.expect,
             verified: self.verified,

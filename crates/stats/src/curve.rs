@@ -64,8 +64,34 @@ struct Ceiling {
     crossed: f64,
 }
 
+/// What the theory of queues expects of late operations in heavy traffic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Queue {
+    /// The rise of the logarithm of their share for one unit of load.
+    pub slope_per_load: f64,
+    /// The squared coefficient of variation of service times.
+    pub variation: f64,
+    /// The share that is late without any queue.
+    pub floor: f64,
+}
+
+impl Queue {
+    /// How many times as much the number of late operations varies as if all were independent, at a load at
+    /// which this share is late: they come in bunches, while the work that waits is above the bound. Waiting
+    /// work moves like a Brownian motion with drift -d and variance s² per unit of time, whose time A above a
+    /// level that it has just reached has the transform 2 / (1 + √(1 + 2q s²/d²)), so that E A² = 2 s²/d² E A.
+    fn bunching(&self, load: f64, share: f64) -> f64 {
+        // The load over what is left of the capacity.
+        let use_over_idle = self.slope_per_load * load / -share.ln();
+        2.0 * (1.0 + self.variation) * use_over_idle.powi(2)
+    }
+}
+
 /// Standard deviation of the logarithm of the slope that the theory of queues gives.
 const SLOPE_SPREAD: f64 = 0.7;
+
+/// Degrees of freedom that theory's variance of late operations is worth.
+const BUNCHING_DEGREES: f64 = 4.0;
 
 /// Minimum half-width of an interval, relative: the logit is not exactly a line.
 const SHAPE: f64 = 0.0125;
@@ -86,9 +112,8 @@ const LEAST: f64 = 1.0;
 
 impl Curve {
     /// The curve through these blocks near the load at which the share `limit` is late.
-    /// `slope_per_load` is the expected rise of the logarithm of the share for one unit of load, and
-    /// `floor` the share that is late without any queue. `None` if none or all are late.
-    pub fn fit(blocks: &[LateBlock], limit: f64, slope_per_load: f64, floor: f64) -> Option<Self> {
+    /// `None` if none or all are late.
+    pub fn fit(blocks: &[LateBlock], limit: f64, queue: Queue) -> Option<Self> {
         const PASSES: usize = 4;
         let usable: Vec<LateBlock> = blocks
             .iter()
@@ -97,15 +122,18 @@ impl Curve {
             .collect();
         let late: f64 = usable.iter().map(|block| block.late).sum();
         let all: f64 = usable.iter().map(|block| block.count).sum();
-        if slope_per_load <= 0.0 || late < LEAST || all - late < LEAST {
+        if queue.slope_per_load <= 0.0 || late < LEAST || all - late < LEAST {
             return None;
         }
-        let floor = floor.clamp(0.0, FLOOR * limit);
+        let queue = Queue {
+            floor: queue.floor.clamp(0.0, FLOOR * limit),
+            ..queue
+        };
         let loads = || usable.iter().map(|block| block.load);
         let lowest = loads().fold(f64::INFINITY, f64::min);
         let highest = loads().fold(0.0, f64::max);
         let mut centre = usable.iter().map(|of| of.late * of.load).sum::<f64>() / late;
-        let mut curve = Self::through(&usable, centre, slope_per_load, floor)?;
+        let mut curve = Self::through(&usable, centre, limit, queue)?;
         for _ in 0..PASSES {
             centre = curve
                 .load_of(limit)
@@ -119,7 +147,7 @@ impl Curve {
             if late < LEAST {
                 break;
             }
-            curve = Self::through(&near, centre, slope_per_load, floor)?;
+            curve = Self::through(&near, centre, limit, queue)?;
         }
         curve.ceiling = curve.ceiling(&usable, limit);
         Some(curve)
@@ -160,12 +188,15 @@ impl Curve {
     }
 
     /// The most likely line, by Fisher's scoring with the slope's expected value as a prior. The
-    /// variance of late operations, which come in bunches, is that of all blocks together.
-    fn through(blocks: &[LateBlock], centre: f64, slope_per_load: f64, floor: f64) -> Option<Self> {
+    /// variance of late operations, which come in bunches, is that of all blocks together and theory's, each
+    /// with the weight of its degrees of freedom.
+    fn through(blocks: &[LateBlock], centre: f64, limit: f64, queue: Queue) -> Option<Self> {
         const STEPS: usize = 60;
         const STEP_MAX: f64 = 1.0;
         const SMALL: f64 = 1e-9;
-        let (prior, precision) = ((slope_per_load * centre).ln(), SLOPE_SPREAD.powi(-2));
+        let (prior, precision) = ((queue.slope_per_load * centre).ln(), SLOPE_SPREAD.powi(-2));
+        let bunching = queue.bunching(centre, limit);
+        let floor = queue.floor;
         let late: f64 = blocks.iter().map(|block| block.late).sum();
         let all: f64 = blocks.iter().map(|block| block.count).sum();
         let share = ((late / all - floor) / (1.0 - floor)).clamp(0.5 / all, 1.0 - 0.5 / all);
@@ -175,7 +206,7 @@ impl Curve {
             intercept: logit(share),
             log_slope: prior,
             covariance: [0.0; 3],
-            degrees: 1.0,
+            degrees: BUNCHING_DEGREES,
             ceiling: None,
         };
         let mut dispersion = 1.0;
@@ -209,62 +240,20 @@ impl Curve {
             curve.log_slope += scale * change[1];
             let worth = expected * expected / expected_squares;
             let spread = squares / variance * (worth / (worth - 1.0).max(0.5));
+            let of_blocks = (worth - 1.0).max(0.0);
+            curve.degrees = of_blocks + BUNCHING_DEGREES;
             let settled = largest < SMALL && step > 2;
             if settled || step == STEPS - 1 {
-                curve.degrees = (worth - 1.0).max(1.0);
-                curve.covariance = curve.covariance(blocks, inverse, dispersion, worth);
+                curve.covariance = inverse.map(|entry| entry * dispersion);
                 break;
             }
             if spread.is_finite() {
-                dispersion = spread.max(1.0);
+                let sum = BUNCHING_DEGREES * bunching + of_blocks * spread;
+                dispersion = (sum / curve.degrees).max(1.0);
             }
         }
         let is_known = curve.intercept.is_finite() && curve.log_slope.is_finite();
         is_known.then_some(curve)
-    }
-
-    /// The covariance of intercept and slope: of the residuals of blocks (a sandwich), or by the
-    /// common variance, whichever is larger at the centre.
-    fn covariance(
-        &self,
-        blocks: &[LateBlock],
-        inverse: [f64; 3],
-        dispersion: f64,
-        worth: f64,
-    ) -> [f64; 3] {
-        let mut meat = [0.0; 3];
-        for block in blocks {
-            let terms = self.terms(block);
-            let squared = terms.score * terms.score;
-            meat[0] += squared;
-            meat[1] += squared * terms.rise;
-            meat[2] += squared * terms.rise * terms.rise;
-        }
-        let few = worth / (worth - 1.0).max(0.5);
-        meat = meat.map(|sum| sum * few);
-        // What is expected of the slope is uncertain as well.
-        meat[2] += SLOPE_SPREAD.powi(-2) * dispersion * dispersion;
-        let [first, cross, second] = inverse;
-        // A row of the inverse, times the meat, times a row of the inverse.
-        let between = |one: [f64; 2], other: [f64; 2]| {
-            let middle = [
-                one[0] * meat[0] + one[1] * meat[1],
-                one[0] * meat[1] + one[1] * meat[2],
-            ];
-            middle[0] * other[0] + middle[1] * other[1]
-        };
-        let rows = [[first, cross], [cross, second]];
-        let of_blocks = [
-            between(rows[0], rows[0]),
-            between(rows[0], rows[1]),
-            between(rows[1], rows[1]),
-        ];
-        let common = inverse.map(|entry| entry * dispersion);
-        if of_blocks[0] > common[0] {
-            of_blocks
-        } else {
-            common
-        }
     }
 
     /// The rise of the logit from the centre to this load.
@@ -438,6 +427,40 @@ mod tests {
         }
     }
 
+    /// One server with exponential times.
+    fn one_server(bound: f64) -> Queue {
+        Queue {
+            slope_per_load: bound,
+            variation: 1.0,
+            floor: 0.0,
+        }
+    }
+
+    #[test]
+    fn late_operations_of_a_queue_come_in_bunches_as_theory_has_them() {
+        // Blocks are much longer than a queue's memory, which is 380 at nine tenths.
+        for rate in [0.7, 0.8, 0.9] {
+            let share = 0.01f64;
+            let bound = -share.ln() / (1.0 - rate);
+            let mut rng = Rng::new(7, 0);
+            let blocks = queue(&mut rng, rate, bound, 400, 20_000.0);
+            let mean = blocks.iter().map(|it| it.late).sum::<f64>() / 400.0;
+            let squares = blocks
+                .iter()
+                .map(|it| (it.late - mean).powi(2))
+                .sum::<f64>();
+            let (found, expected) = (
+                squares / 399.0 / mean,
+                one_server(bound).bunching(rate, share),
+            );
+            let times = found / expected;
+            assert!(
+                (0.67..1.5).contains(&times),
+                "at {rate}: {found} {expected}"
+            );
+        }
+    }
+
     #[test]
     fn the_root_is_the_rate_at_which_the_tail_of_a_queue_meets_the_bound() {
         // Response times of M/M/1 are exponential with the rate 1 - λ (Kleinrock, Queueing Systems
@@ -452,7 +475,9 @@ mod tests {
                 .into_iter()
                 .flat_map(|rate| queue(&mut rng, rate, bound, 12, 800.0))
                 .collect();
-            let root = Curve::fit(&blocks, 0.01, bound, 0.0).unwrap().root(0.01);
+            let root = Curve::fit(&blocks, 0.01, one_server(bound))
+                .unwrap()
+                .root(0.01);
             ratios.push(root.load / truth);
             held += usize::from(root.interval.contains(truth));
         }
@@ -474,7 +499,7 @@ mod tests {
             blocks(97.0, [0.0, 0.0, 12.0, 0.0]),
             blocks(99.4, [0.0, 9_500.0, 700.0, 1_500.0]),
         ];
-        let curve = Curve::fit(&blocks.concat(), 0.01, 0.3, 0.0).unwrap();
+        let curve = Curve::fit(&blocks.concat(), 0.01, one_server(0.3)).unwrap();
         assert!(
             curve.load_of(0.01) > 99.4,
             "by the line alone: {}",
@@ -500,9 +525,11 @@ mod tests {
         };
         let blocks = [80.0, 90.0, 97.0, 98.0, 99.5].map(block);
         let truth = 101.0 + logit(0.0075 / 0.9975) / 2.0;
-        let known = Curve::fit(&blocks, 0.01, 1.0, 0.0025)
-            .unwrap()
-            .load_of(0.01);
+        let queue = Queue {
+            floor: 0.0025,
+            ..one_server(2.0)
+        };
+        let known = Curve::fit(&blocks, 0.01, queue).unwrap().load_of(0.01);
         assert!((known / truth - 1.0).abs() < 1e-3, "{known} {truth}");
     }
 
@@ -513,9 +540,9 @@ mod tests {
             count: 100.0,
             late,
         };
-        assert_eq!(Curve::fit(&[block(0.0); 5], 0.01, 1.0, 0.0), None);
-        assert_eq!(Curve::fit(&[block(100.0); 5], 0.01, 1.0, 0.0), None);
-        assert_eq!(Curve::fit(&[], 0.01, 1.0, 0.0), None);
+        assert_eq!(Curve::fit(&[block(0.0); 5], 0.01, one_server(1.0)), None);
+        assert_eq!(Curve::fit(&[block(100.0); 5], 0.01, one_server(1.0)), None);
+        assert_eq!(Curve::fit(&[], 0.01, one_server(1.0)), None);
     }
 
     proptest! {
@@ -523,7 +550,8 @@ mod tests {
         fn the_root_lies_within_its_interval_whatever_was_measured(
             blocks in prop::collection::vec((0.0..1e6f64, 0u32..100_000, 0.0..1.0f64), 0..40),
             limit in 0.0001..0.5f64,
-            slope in 1e-6..10.0f64,
+            slope_per_load in 1e-6..10.0f64,
+            variation in 0.0..10.0f64,
             floor in 0.0..1.0f64,
         ) {
             let blocks: Vec<LateBlock> = blocks
@@ -533,7 +561,7 @@ mod tests {
                     LateBlock { load, count, late: (share * count).floor() }
                 })
                 .collect();
-            if let Some(curve) = Curve::fit(&blocks, limit, slope, floor) {
+            if let Some(curve) = Curve::fit(&blocks, limit, Queue { slope_per_load, variation, floor }) {
                 let root = curve.root(limit);
                 prop_assert!(root.load.is_finite() && root.load >= 0.0, "{root:?}");
                 prop_assert!(root.interval.contains(root.load), "{root:?}");

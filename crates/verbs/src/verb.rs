@@ -4,7 +4,7 @@ use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Maxima, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::{BoundVerdict, PointSummary, SoFar};
+use rigel_analyse::{BoundVerdict, HeldOperations, PointSummary, SoFar};
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, Verified};
@@ -174,6 +174,11 @@ pub trait VerbResult: Any {
     /// What a run answers besides its points, where another run may answer it differently.
     fn answered(&self) -> Option<FigureOverTime> {
         None
+    }
+
+    /// The operations through which throughput held; none where it did not, or where nobody looked.
+    fn held(&self) -> Vec<HeldOperations> {
+        Vec::new()
     }
 
     /// True if checks could have raised warnings about the figures.

@@ -9,6 +9,7 @@ use super::bucket::{Buckets, ByteBucket, TokenBucket};
 use super::closing::{ClosingFigures, differ_by, differs, together};
 use super::credit::without_credit;
 use super::delivered::{Delivered, DeliveredRates};
+use super::held::{HeldOperations, is_unchanged};
 use super::large::{LargeReads, drained};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
@@ -314,46 +315,14 @@ fn others_used(points: &[PointSummary], step: Step) -> bool {
     findings.any(|finding| finding.is(FindingName::DeviceLoad))
 }
 
-/// Random reads of one size in which throughput did not fall for good.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct UnlimitedReads {
-    /// Number of them.
-    pub done: u64,
-    /// Bytes of one.
-    pub io_bytes: u32,
-    /// The time in which they were measured, in seconds.
-    pub seconds: f64,
-}
-
-impl UnlimitedReads {
-    /// Those of the points of which this is true; `None` if there are none.
-    fn of(points: &[PointSummary], is_own: impl Fn(&PointSummary) -> bool) -> Option<Self> {
-        let own = || points.iter().filter(|point| is_own(point));
-        let classes = || own().filter_map(|point| point.classes.first());
-        Some(Self {
-            io_bytes: classes().next()?.io_bytes,
-            done: classes().map(|class| class.done).sum(),
-            seconds: own().map(|point| point.measured_s).sum(),
-        })
-    }
-}
-
 impl Calibration {
     /// All random reads, of the small size and of the large one; none if throughput changed during the run.
-    pub fn unlimited(&self) -> Vec<UnlimitedReads> {
-        const CHANGED: [FindingName; 4] = [
-            FindingName::BurstCredit,
-            FindingName::ClosingDiffers,
-            FindingName::Drift,
-            FindingName::Unsteady,
-        ];
-        let of_points = self.points.iter().flat_map(|point| &point.findings);
-        let mut findings = self.findings.iter().chain(of_points);
-        if findings.any(|finding| CHANGED.iter().any(|name| finding.is(*name))) {
+    pub fn held(&self) -> Vec<HeldOperations> {
+        if !is_unchanged(&self.findings, &self.points) {
             return Vec::new();
         }
-        let small = UnlimitedReads::of(&self.points, is_small_read);
-        let large = UnlimitedReads::of(&self.points, |point| {
+        let small = HeldOperations::of(&self.points, is_small_read);
+        let large = HeldOperations::of(&self.points, |point| {
             point.step() == Step::Large || point.coordinates.is_refill_of_large()
         });
         small.into_iter().chain(large).collect()

@@ -36,12 +36,14 @@ impl ClosingFigures {
     }
 }
 
-/// Whether what was searched and its closing measurement differ by more than chance and this fraction. Where
-/// chance is known of the closing one alone, by more than this fraction.
+/// Whether what was searched and its closing measurement differ by more than both intervals and this fraction:
+/// of three such pairs in a run, one would often differ by more than chance does in a single one. Where chance is
+/// known of the closing one alone, by more than this fraction.
 pub(super) fn differ_by(margin: Ratio, (searched, closing): &(AtLoad, AtLoad)) -> bool {
     let (one, other) = (searched.iops, closing.iops);
     let is_unknown = one.spread().is_none() && other.spread().is_some();
-    other.differs_from(one, margin.get())
+    let is_apart = one.least() > other.greatest() || other.least() > one.greatest();
+    is_apart && other.differs_from(one, margin.get())
         || is_unknown && (one.value / other.value).ln().abs() > margin.get()
 }
 

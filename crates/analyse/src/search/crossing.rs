@@ -8,7 +8,7 @@ use crate::point::events::{Events, EventsSeen};
 use crate::point::late::LateOperations;
 use crate::point::summary::ClassSummary;
 use rigel_model::{Bound, Nanos};
-use rigel_stats::curve::{Curve, LateBlock, last_inside};
+use rigel_stats::curve::{Curve, LateBlock, Queue, last_inside};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Interval, Limits, gamma_limits};
 use rigel_stats::verdict::BoundVerdict;
@@ -197,7 +197,12 @@ impl Crossing {
         // In heavy traffic.
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
         stalls.capacity = not_served.map_or(stalls.capacity, |lowest| lowest.min(stalls.capacity));
-        let curve = Curve::fit(&blocks, limit, slope, alone.late);
+        let queue = Queue {
+            slope_per_load: slope,
+            variation: alone.variation,
+            floor: alone.late,
+        };
+        let curve = Curve::fit(&blocks, limit, queue);
         let is_known = curve.is_some() || !stalls.is_none() && stalls.capacity.is_finite();
         let mut crossing = Self {
             curve,

@@ -1,5 +1,5 @@
 //! What the figures of a calibration cannot show by themselves: that the whole volume lies in a
-//! cache, that burst credit lasts longer than the run, that flash was not preconditioned.
+//! cache, that flash was not preconditioned.
 //!
 //! Input: the facts about the target, the records of all visits, and the result. Output: findings.
 
@@ -11,8 +11,8 @@ use crate::{ClassSummary, PointSummary};
 use rigel_model::record::journal::Header;
 use rigel_model::record::{KindRecord, PointRecord, StreamRecord};
 use rigel_model::{
-    BlockDevice, Bytes, Distribution, Finding, FindingName, GIB, Kind, Nanos, Severity, SimSpec,
-    Step, Target, TargetFacts,
+    BlockDevice, Bytes, Distribution, Finding, FindingName, GIB, Kind, Nanos, SimSpec, Step,
+    Target, TargetFacts,
 };
 use rigel_stats::mean::Interval;
 
@@ -34,10 +34,6 @@ const ARRAY_CACHE_US: f64 = 1000.0;
 /// service time.
 const MODEL_FASTER: f64 = 0.5;
 
-/// Time for which cloud volumes grant burst credit at least. AWS, EBS user guide, General Purpose
-/// SSD volumes: gp2 has credit for 30 minutes at 3,000 IOPS.
-const CREDIT_MINUTES: f64 = 30.0;
-
 /// How often the target must be written before the rate of writes can be one that lasts. SNIA's
 /// Performance Test Specification preconditions with twice the capacity of the device.
 const PRECONDITIONED_TIMES: f64 = 2.0;
@@ -47,7 +43,6 @@ pub fn unseen(header: &Header, visits: &[PointRecord], calibration: &Calibration
     cache_suspected(header, calibration)
         .into_iter()
         .chain(not_preconditioned(header, visits))
-        .chain(credit_unseen(header, visits, calibration))
         .collect()
 }
 
@@ -253,37 +248,6 @@ fn times(test: &RereadTest) -> String {
     format!("{:.2} times, {low:.2} to {high:.2}", test.ratio)
 }
 
-/// Says what a run of minutes cannot see of burst credit, where credit is common.
-fn credit_unseen(
-    header: &Header,
-    visits: &[PointRecord],
-    calibration: &Calibration,
-) -> Option<Finding> {
-    let is_known = calibration
-        .findings
-        .iter()
-        .any(|finding| finding.is(FindingName::BurstCredit));
-    if is_known || Medium::of(&header.target, &header.facts)? != Medium::Virtual {
-        return None;
-    }
-    let load = visits
-        .iter()
-        .map(|visit| visit.warm_up.as_secs_f64() + visit.measured.as_secs_f64());
-    let minutes = load.sum::<f64>() / 60.0;
-    (minutes < CREDIT_MINUTES).then(|| Finding {
-        severity: Severity::Note,
-        name: FindingName::BurstUnseen.name().into(),
-        what: format!(
-            "the run loaded the storage for {minutes:.1} minutes: burst credit that lasts longer \
-             is in the figures and not seen; cloud volumes grant it for {CREDIT_MINUTES} minutes \
-             and more"
-        ),
-        hint: "if the volume has burst credit, measure what is left without it: `rigel soak \
-               TARGET --for 1h`"
-            .into(),
-    })
-}
-
 /// Warns of writes to flash that was not written full before.
 fn not_preconditioned(header: &Header, visits: &[PointRecord]) -> Option<Finding> {
     let has_writes = visits
@@ -475,23 +439,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn credit_beyond_the_run_is_noted_on_virtual_disks_only() {
-        let found = example();
-        let note = credit_unseen(&on("vda", None, false), &[], &found).unwrap();
-        assert_eq!(note.severity, Severity::Note);
-        assert!(note.hint.contains("rigel soak"), "{}", note.hint);
-        assert_eq!(
-            credit_unseen(&on("nvme0n1", None, false), &[], &found),
-            None
-        );
-        let mut known = found;
-        known
-            .findings
-            .push(Finding::warning(FindingName::BurstCredit, "", ""));
-        assert_eq!(credit_unseen(&on("vda", None, false), &[], &known), None);
-    }
-
     /// A visit with this many writes of 16 KiB.
     fn writes(done: u64) -> PointRecord {
         let window = Window {
@@ -540,7 +487,7 @@ mod tests {
         let (flash, disk) = (on("nvme0n1", None, false), on("sda", None, true));
         let unprepared = |header: &Header, visits: &[PointRecord]| {
             let found = not_preconditioned(header, visits);
-            found.is_some_and(|finding| finding.severity == Severity::Warning)
+            found.is_some_and(|finding| finding.severity == rigel_model::Severity::Warning)
         };
         assert!(unprepared(&flash, &[writes(blocks), writes(blocks - 1)]));
         assert!(!unprepared(&flash, &[writes(blocks), writes(blocks)]));

@@ -228,22 +228,7 @@ fn reach(calibration: &Calibration) -> Vec<String> {
         };
         sentences.push(what);
     }
-    let unlimited = calibration.unlimited();
-    let unlimited = unlimited.iter().map(|seen| {
-        format!(
-            "{} reads of {} in {:.0} s",
-            parts::count(seen.done as f64),
-            parts::size(seen.io_bytes),
-            seen.seconds
-        )
-    });
-    let unlimited: Vec<String> = unlimited.collect();
-    if !unlimited.is_empty() {
-        sentences.push(format!(
-            "Throughput did not fall within {}: burst credit that lasts longer is in the figures.",
-            unlimited.join(", and ")
-        ));
-    }
+    sentences.extend(parts::credit_unseen(&calibration.held()));
     let lost = calibration
         .points
         .iter()

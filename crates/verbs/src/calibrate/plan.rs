@@ -77,7 +77,7 @@ const RATE_GAP: f64 = 0.05;
 const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
 
 /// Maximum depth of large reads.
-const LARGE_DEPTH_MAX: u32 = 32;
+const LARGE_DEPTH_MAX: u32 = 64;
 
 /// Maximum depth of writes.
 const WRITE_DEPTH_MAX: u32 = 64;
@@ -763,15 +763,15 @@ impl<'a> DonePoints<'a> {
             return None;
         }
         let knee = self.knee()?;
-        let certain = knee.range.high.unwrap_or(f64::INFINITY);
-        let least = certain.min(2.0 * knee.load).max(knee.plateau.from);
+        // The knee itself may give slightly less than more.
+        let least = knee.plateau.from.max(2.0 * knee.load);
         let depths = self.of(Step::Depth);
         let depths = depths.map(|(point, _)| f64::from(point.coordinates.outstanding()));
         let depth = depths
             .filter(|depth| *depth >= least)
             .min_by(f64::total_cmp);
         Some(Coordinates::ClosingDepth {
-            depth: whole_depth(depth.unwrap_or(knee.plateau.from)),
+            depth: whole_depth(depth.unwrap_or(knee.plateau.to)),
         })
     }
 
@@ -829,12 +829,22 @@ impl<'a> DonePoints<'a> {
             return Some(rounded((1.0 - RATE_GAP) * rate.least()));
         }
         let visits = self.of(Step::Rate).map(|(point, _)| point.visits_made());
-        // What was not served once tells nothing more about the curve.
-        let broken = known
-            .broken_rate
-            .map_or(f64::INFINITY, |broken| broken as f64);
         let rate = rate_beside(self.points, visits.sum())?;
-        Some(rounded(rate.min((1.0 - SEARCH_GAP) * broken)))
+        // What cannot be served tells nothing more about the curve.
+        let broken = known.broken_rate.map(|broken| broken as f64);
+        let capacity = self.knee().map(|knee| knee.plateau.throughput);
+        let most = broken
+            .into_iter()
+            .chain(capacity)
+            .fold(f64::INFINITY, f64::min);
+        if rate <= (1.0 - SEARCH_GAP) * most {
+            return Some(rounded(rate));
+        }
+        let kept = self.of(Step::Rate).filter(|(_, class)| class.kept());
+        let kept = kept.filter_map(|(point, _)| Some(point.coordinates.rate()? as f64));
+        let highest = kept.filter(|rate| *rate < most).fold(0.0, f64::max);
+        let least = (1.0 - RATE_GAP) * most;
+        Some(rounded(f64::midpoint(highest.max(least), most)))
     }
 
     /// The highest rate that was kept, but not for long enough to be certain of it: measured on, it is,

@@ -10,12 +10,11 @@ pub mod sessions;
 use crate::{Verb, VerbResult};
 pub use request::{Background, BackgroundKind, CurveRequest, Loads};
 pub use result::CurveResult;
-use rigel_analyse::BoundVerdict;
-use rigel_analyse::PointSummary;
 use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::search::unseen;
+use rigel_analyse::{BoundVerdict, HeldOperations, PointSummary, is_unchanged};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, Mix};
 use rigel_report::data::{self, Reported};
@@ -94,6 +93,13 @@ impl VerbResult for CurveResult {
 
     fn conclusion(&self, header: &Header) -> Conclusion {
         conclusion::conclusion(self, &document::workload(header))
+    }
+
+    /// Of sessions, the database and its cache are between.
+    fn held(&self) -> Vec<HeldOperations> {
+        let is_held = self.busiest().is_none() && is_unchanged(&self.findings, &self.points);
+        let held = HeldOperations::of(&self.points, |point| self.is_of(point));
+        held.filter(|_| is_held).into_iter().collect()
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {
