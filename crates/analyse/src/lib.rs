@@ -88,7 +88,7 @@ pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, LogWrites, calibration};
 pub use search::closing::ClosingFigures;
-pub use search::held::{HeldOperations, is_unchanged};
+pub use search::credit::{CreditBeyond, credit_ended};
 pub use search::reread::RereadTest;
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};

@@ -3,7 +3,7 @@
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
-    ClassSummary, Conclusion, Estimate, HeldOperations, HostsAtLoad, Limits, NextRun, PointSummary,
+    ClassSummary, Conclusion, CreditBeyond, Estimate, HostsAtLoad, Limits, NextRun, PointSummary,
     RanksResult, RunTrust, ranks, verified,
 };
 use rigel_model::record::StallEvent;
@@ -60,9 +60,9 @@ struct RunReport<'a, M> {
     head: Head<'a>,
     conclusion: Conclusion,
     trust: RunTrust,
-    /// The operations of each size through which throughput held.
+    /// The operations of each size that burst credit must outlast to be in the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    held: Vec<HeldOperations>,
+    credit_beyond: Vec<CreditBeyond>,
     /// What earlier runs beside it say of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_run: Option<NextRun>,
@@ -140,8 +140,8 @@ pub struct Reported<'a> {
     pub conclusion: Conclusion,
     /// How far its figures can be trusted.
     pub trust: RunTrust,
-    /// The operations through which throughput held.
-    pub held: Vec<HeldOperations>,
+    /// The operations of each size that burst credit must outlast to be in the figures.
+    pub credit_beyond: Vec<CreditBeyond>,
     /// What earlier runs beside it say of the next one.
     pub next_run: Option<NextRun>,
     /// What was expected of it with the answers, if it is of another verb than `expect`.
@@ -164,7 +164,7 @@ impl Reported<'_> {
             head: Head::of(header),
             conclusion: self.conclusion,
             trust: self.trust,
-            held: self.held,
+            credit_beyond: self.credit_beyond,
             next_run: self.next_run,
             expect: self.expect,
             verified: self.verified,

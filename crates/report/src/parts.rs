@@ -7,7 +7,7 @@ pub use rigel_analyse::quantity::{
     Amount, UNKNOWN, bound_in_words, bytes, capital, change, count, counted, lasting,
     mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
-use rigel_analyse::{Estimate, HeldOperations, Interval, NextRun};
+use rigel_analyse::{CreditBeyond, Estimate, Interval, NextRun};
 use std::num::NonZeroU32;
 
 /// A headline rate. `name` is the figure's path in the JSON report.
@@ -71,36 +71,36 @@ pub fn next_run(found: NextRun) -> String {
     }
 }
 
-/// `Throughput held for 57 s of 8 KiB and 12 s of 1 MiB; credit may last longer.`
-pub fn held(all: &[HeldOperations]) -> Option<String> {
-    let times = all
-        .iter()
-        .map(|held| format!("{:.0} s of {}", held.measured_s, size(held.io_bytes)));
-    let times: Vec<String> = times.collect();
-    (!times.is_empty()).then(|| {
-        let times = times.join(" and ");
-        format!("Throughput held for {times}; credit may last longer.")
+/// `Burst credit that outlasts 57 s of 8 KiB and 12 s of 1 MiB is in these figures.`
+pub fn credit(all: &[CreditBeyond]) -> Option<String> {
+    in_figures("outlasts", all, |one| {
+        format!("{:.0} s of {}", one.measured_s, size(one.io_bytes))
     })
 }
 
-/// The same with what it means. gp2 volumes of AWS have credit for 30 minutes at 3,000 IOPS (EBS user guide,
-/// General Purpose SSD volumes).
-pub fn credit_unseen(all: &[HeldOperations]) -> Option<String> {
-    let seen = all.iter().map(|held| {
-        let (operations, bytes) = (count(held.operations as f64), size(held.io_bytes));
+/// The same with the number of operations. gp2 volumes of AWS have credit for 30 minutes at 3,000 IOPS (EBS user
+/// guide, General Purpose SSD volumes).
+pub fn credit_in_full(all: &[CreditBeyond]) -> Option<String> {
+    let seen = in_figures("lasts for more than", all, |one| {
+        let (operations, bytes) = (count(one.operations as f64), size(one.io_bytes));
         format!(
             "{operations} operations of {bytes} in {:.0} s",
-            held.measured_s
+            one.measured_s
         )
     });
-    let seen: Vec<String> = seen.collect();
-    (!seen.is_empty()).then(|| {
-        let seen = seen.join(", and ");
-        format!(
-            "Throughput did not fall within {seen}: burst credit that lasts longer is in the figures. Cloud \
-             volumes have it for 30 minutes and more; `rigel soak TARGET --for 1h` uses it up."
-        )
-    })
+    let more =
+        "Cloud volumes have it for 30 minutes and more; `rigel soak TARGET --for 1h` uses it up.";
+    seen.map(|seen| format!("{seen} {more}"))
+}
+
+fn in_figures(
+    verb: &str,
+    all: &[CreditBeyond],
+    of: impl Fn(&CreditBeyond) -> String,
+) -> Option<String> {
+    let seen: Vec<String> = all.iter().map(of).collect();
+    let seen = seen.join(" and ");
+    (!all.is_empty()).then(|| format!("Burst credit that {verb} {seen} is in these figures."))
 }
 
 /// The section of findings, by cause.

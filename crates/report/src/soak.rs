@@ -735,7 +735,7 @@ mod tests {
             run: &run,
             conclusion: result.conclusion(&run.header),
             trust: RunTrust::default(),
-            held: Vec::new(),
+            credit_beyond: Vec::new(),
             next_run: None,
             expect: None,
             verified: None,

@@ -203,7 +203,7 @@ impl Evaluated {
         let trust = self.trust();
         let findings = parts::findings(&trust);
         let next_run = self.next_run.into_iter().map(parts::next_run);
-        let held = parts::held(&self.results.held());
+        let credit = parts::credit(&self.results.credit_beyond());
         let verified = self
             .results
             .verified()
@@ -211,7 +211,7 @@ impl Evaluated {
             .and_then(verified::sentence);
         let frame = Document {
             next: self.verb.next_commands(),
-            standing: held.into_iter().chain(next_run).chain(verified).collect(),
+            standing: credit.into_iter().chain(next_run).chain(verified).collect(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };
         let mut document = self.results.document(&self.run, findings, frame);
@@ -240,7 +240,7 @@ impl Evaluated {
             run: &self.run,
             conclusion: self.conclusion(),
             trust: self.trust(),
-            held: self.results.held(),
+            credit_beyond: self.results.credit_beyond(),
             next_run: self.next_run,
             expect: self.expected.as_ref().map(|expected| json!(expected)),
             verified: self.results.verified().as_ref().map(Into::into),

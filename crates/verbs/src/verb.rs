@@ -4,7 +4,7 @@ use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Maxima, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::{BoundVerdict, HeldOperations, PointSummary, SoFar};
+use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary, SoFar};
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, Verified};
@@ -176,8 +176,9 @@ pub trait VerbResult: Any {
         None
     }
 
-    /// The operations through which throughput held; none where it did not, or where nobody looked.
-    fn held(&self) -> Vec<HeldOperations> {
+    /// The operations of each size that burst credit must outlast to be in the figures; none if credit ran
+    /// out, or is none of the storage's.
+    fn credit_beyond(&self) -> Vec<CreditBeyond> {
         Vec::new()
     }
 

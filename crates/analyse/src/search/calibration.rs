@@ -7,9 +7,8 @@
 use super::at_load::{AtLoad, AtRate};
 use super::bucket::{Buckets, ByteBucket, TokenBucket};
 use super::closing::{ClosingFigures, differ_by, differs, together};
-use super::credit::without_credit;
+use super::credit::{CreditBeyond, credit_ended, without_credit};
 use super::delivered::{Delivered, DeliveredRates};
-use super::held::{HeldOperations, is_unchanged};
 use super::large::{LargeReads, drained};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
@@ -220,13 +219,14 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let writes = at_load(greatest(Step::Write));
     let missed_writes = writes.zip(closing.writes).filter(is_missed);
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, variation, precision);
-    let large = LargeReads::of(&points, &buckets, variation, ran_out(&findings));
+    let large = LargeReads::of(&points, &buckets, variation, credit_ended(&findings));
     findings.extend(differs("reads", missed.as_ref()));
     findings.extend(large.as_ref().and_then(LargeReads::differs));
     findings.extend(differs("writes", missed_writes.as_ref()));
     findings.extend(low_load.and_then(run_checks::tail));
     let closed = left_without_credit(records, bound).or(closing.knee);
-    let lasting = closed.filter(|_| ran_out(&findings) && !others_used(&points, Step::Closing));
+    let lasting =
+        closed.filter(|_| credit_ended(&findings) && !others_used(&points, Step::Closing));
     // After pauses nobody needs to guess what lasts.
     let level = large.and_then(|large| large.level_mb_per_s);
     let held = match buckets.small {
@@ -235,9 +235,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     };
     let lasting = held.or(lasting);
     let searched = held.map_or(searched, |_| at_load(greatest(Step::Depth)));
-    // Rates above what lasts were served on credit.
-    let lasts = lasting.map_or(f64::INFINITY, |lasting| lasting.iops.greatest());
-    let sustained = sustained_below(&points, lasts);
+    let sustained = sustained_below(&points, served_at_most(lasting, maximum, &curve));
     let on_credit = lasting.zip(searched).and_then(certainly_faster);
     let maximum = lasting.or(maximum).map(AtLoad::with_least_error);
     let sustained = sustained.at_most(maximum, &curve);
@@ -316,28 +314,47 @@ fn others_used(points: &[PointSummary], step: Step) -> bool {
 }
 
 impl Calibration {
-    /// All random reads, of the small size and of the large one; none if throughput changed during the run.
-    pub fn held(&self) -> Vec<HeldOperations> {
-        if !is_unchanged(&self.findings, &self.points) {
+    /// All random reads, of the small size and of the large one; none if burst credit ran out.
+    pub fn credit_beyond(&self) -> Vec<CreditBeyond> {
+        if credit_ended(&self.findings) {
             return Vec::new();
         }
-        let small = HeldOperations::of(&self.points, is_small_read);
-        let large = HeldOperations::of(&self.points, |point| {
+        let small = CreditBeyond::of(&self.points, is_small_read);
+        let large = CreditBeyond::of(&self.points, |point| {
             point.step() == Step::Large || point.coordinates.is_refill_of_large()
         });
         small.into_iter().chain(large).collect()
     }
 
     /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
-    /// depth kept it decides.
+    /// depth kept it decides. If all were high, as while credit ran out, and a depth kept it, a lower one may.
     pub fn bound_verdict(&self) -> BoundVerdict {
-        let is_too_slow = self.sustained.constant_verdict == Some(BoundVerdict::Broken);
-        self.sustained.offered_verdict.unwrap_or(if is_too_slow {
-            BoundVerdict::Broken
-        } else {
-            BoundVerdict::Undecided
-        })
+        /// Of the maximum.
+        const LOW: f64 = 0.5;
+        let alone = self.sustained.constant_verdict;
+        let rates = self
+            .points
+            .iter()
+            .filter_map(|point| point.coordinates.rate());
+        let low = self.maximum.map_or(0.0, |most| LOW * most.iops.value);
+        let is_low = rates.min().is_some_and(|lowest| lowest as f64 <= low);
+        match self.sustained.offered_verdict {
+            Some(BoundVerdict::Broken) if alone == Some(BoundVerdict::Kept) && !is_low => {
+                BoundVerdict::Undecided
+            }
+            Some(offered) => offered,
+            None if alone == Some(BoundVerdict::Broken) => BoundVerdict::Broken,
+            None => BoundVerdict::Undecided,
+        }
     }
+}
+
+/// The rate above which rates were served on credit: what lasts without it, or the level that more load does not
+/// raise.
+fn served_at_most(lasting: Option<AtLoad>, maximum: Option<AtLoad>, curve: &CurveShape) -> f64 {
+    let level = maximum.filter(|_| curve.knee.is_some_and(|knee| knee.bounded_above));
+    let most = lasting.or(level);
+    most.map_or(f64::INFINITY, |most| most.iops.greatest())
 }
 
 /// The measured time in seconds of the plateau's depths, and of the closing measurement.
@@ -356,13 +373,6 @@ fn times_at_knee(points: &[PointSummary], plateau: &Plateau) -> [f64; 2] {
         }
     }
     [search_s, closing_s]
-}
-
-/// True if burst credit was used up during the run.
-fn ran_out(findings: &[Finding]) -> bool {
-    findings
-        .iter()
-        .any(|finding| finding.is(FindingName::BurstCredit))
 }
 
 /// What happens less often than this may have been missed: of an event that was never seen in a

@@ -200,6 +200,7 @@ impl Crossing {
         let queue = Queue {
             slope_per_load: slope,
             variation: alone.variation,
+            capacity: Some(stalls.capacity).filter(|capacity| capacity.is_finite()),
             floor: alone.late,
         };
         let curve = Curve::fit(&blocks, limit, queue);
@@ -302,13 +303,13 @@ impl Crossing {
 
     /// What is known of a load that was served, and of which `class` alone says `own`. All loads together
     /// decide, if they give both ends: of many loads near the root, each judged alone, some would be
-    /// judged wrongly, and in a few seconds a load meets a stall or none. A load far from the root decides
+    /// judged wrongly, and in a few seconds a load meets a stall or none. A load far below the root decides
     /// about itself where they do not.
     pub fn judged(&self, load: f64, own: BoundVerdict, class: &ClassSummary) -> BoundVerdict {
-        /// So many times as many or as few operations are late as the bound allows.
+        /// So few times as many operations are late as the bound allows.
         const FAR: f64 = 4.0;
         let late = class.late.as_ref().map(LateOperations::share);
-        let is_far = |late: &f64| *late > FAR * self.limit || *late * FAR < self.limit;
+        let is_far_below = |late: f64| late * FAR < self.limit;
         let has_stalls = !self.stalls.is_none();
         match self.known_limits() {
             Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
@@ -316,7 +317,9 @@ impl Crossing {
                     BoundVerdict::Kept
                 } else if limits.high.is_some_and(|high| load > high) {
                     BoundVerdict::Broken
-                } else if !has_stalls && late.as_ref().is_some_and(is_far) {
+                } else if own == BoundVerdict::Kept && !has_stalls && late.is_some_and(is_far_below)
+                {
+                    // The opposite is no proof: in a few seconds a queue is long, or is not.
                     own
                 } else {
                     BoundVerdict::Undecided

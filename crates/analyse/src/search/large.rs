@@ -7,7 +7,7 @@
 use super::at_load::AtLoad;
 use super::bucket::{Buckets, TokenBucket, is_same_rate};
 use super::closing::{differ_by, differs, together};
-use crate::point::summary::{ClassSummary, PointSummary};
+use crate::point::summary::PointSummary;
 use crate::point::visits::Variation;
 use rigel_model::{Finding, Ratio, Step};
 use rigel_stats::estimate::Estimate;
@@ -39,75 +39,85 @@ impl LargeReads {
         variation: Option<Variation>,
         on_credit: bool,
     ) -> Option<Self> {
-        let lasting = |maximum| Self {
-            maximum,
-            missed: None,
-            level_mb_per_s: None,
-        };
         if let Some(bucket) = buckets.large {
-            return drained(points, bucket, true).map(lasting);
+            return drained(points, bucket, true).map(Self::lasting);
         }
         let searched = points.iter().filter(|point| point.step() == Step::Large);
         let searched = searched.filter_map(|point| Some((point, point.classes.first()?)));
-        let at = |(point, class): (&PointSummary, &ClassSummary)| AtLoad::of(point, class);
         let greatest = searched
             .clone()
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
-        let maximum = greatest.and_then(at)?;
+        let maximum = greatest.and_then(|(point, class)| AtLoad::of(point, class))?;
         // A bucket of operations counts those of any size: large ones that fell to its rate had no credit left, and
         // faster ones have.
-        if let Some(bucket) = buckets.operations {
-            let lasts = bucket.sustained_per_s;
-            let is_held = |rate: f64| rate > lasts.value || is_same_rate(rate, lasts.value);
-            if searched.clone().any(|(_, class)| is_held(class.iops)) {
-                return Some(lasting(maximum.with_rate(lasts)));
-            }
-        }
-        let closing = last_without_pause(points, true);
-        let own = closing.and_then(|closing| {
-            let depth = closing.coordinates.outstanding();
-            let mut own = searched.filter(|(point, _)| point.coordinates.outstanding() == depth);
-            Some((own.next()?, (closing, closing.classes.first()?)))
+        let held = buckets.operations.filter(|bucket| {
+            let lasts = bucket.sustained_per_s.value;
+            searched
+                .clone()
+                .any(|(_, class)| class.iops > lasts || is_same_rate(class.iops, lasts))
         });
-        let Some((own, closing)) = own else {
-            return Some(lasting(maximum));
+        if let Some(bucket) = held {
+            return Some(Self::lasting(maximum.with_rate(bucket.sustained_per_s)));
+        }
+        let closed = Self::closed(points, maximum, variation, on_credit);
+        Some(closed.unwrap_or_else(|| Self::lasting(maximum)))
+    }
+
+    fn lasting(maximum: AtLoad) -> Self {
+        Self {
+            maximum,
+            missed: None,
+            level_mb_per_s: None,
+        }
+    }
+
+    /// What the search, of which `maximum` is the greatest, and the closing measurement show together; `None` without
+    /// a closing measurement.
+    fn closed(
+        points: &[PointSummary],
+        maximum: AtLoad,
+        variation: Option<Variation>,
+        on_credit: bool,
+    ) -> Option<Self> {
+        let at = |point: &PointSummary| AtLoad::of(point, point.classes.first()?);
+        let closing = last_without_pause(points, true)?;
+        let depth = closing.coordinates.outstanding();
+        let is_own = |point: &&PointSummary| {
+            point.step() == Step::Large && point.coordinates.outstanding() == depth
         };
-        let seconds = [own.0.measured_s, closing.0.measured_s];
+        let own = points.iter().find(is_own)?;
+        let seconds = [own.measured_s, closing.measured_s];
         let (own, closing) = (at(own)?, at(closing)?);
         let pair = (own, closing);
         let is_missed = closing.iops.value < own.iops.value && differ_by(ALIKE, &pair);
-        if is_missed && on_credit {
-            return Some(lasting(closing));
-        }
-        if is_missed {
-            return Some(Self {
-                maximum: closing.with_rate(closing.iops.covering(own.iops)),
-                missed: Some(pair),
-                level_mb_per_s: None,
-            });
-        }
         // Long visits hide most of the credit with which each begins.
         let is_vague = match (own.iops.precision(), closing.iops.precision()) {
             (_, None) => false,
             (None, Some(_)) => true,
             (Some(own), Some(closing)) => own > VAGUE * closing,
         };
-        if is_vague {
-            return Some(lasting(closing));
-        }
-        // Which of several depths was the fastest may be chance, and is known of this one best.
-        let both = together(own, closing, seconds, variation);
-        let is_best = maximum.iops.least() <= both.iops.greatest();
+        let lasts = if is_missed || is_vague {
+            closing
+        } else {
+            together(own, closing, seconds, variation)
+        };
+        let maximum = match is_missed {
+            true if !on_credit => closing.with_rate(closing.iops.covering(own.iops)),
+            // Which of several depths was the fastest may be chance, and is known of this one best.
+            false if !is_vague && maximum.iops.least() > lasts.iops.greatest() => maximum,
+            _ => lasts,
+        };
         let alike = points.iter().filter(|point| {
             matches!(point.step(), Step::Large | Step::Stream)
                 && point
                     .classes
                     .first()
-                    .is_some_and(|class| is_same_rate(class.iops, both.iops.value))
+                    .is_some_and(|class| is_same_rate(class.iops, lasts.iops.value))
         });
         Some(Self {
-            level_mb_per_s: Some(both.mb_per_s).filter(|_| alike.count() > 1),
-            ..lasting(if is_best { both } else { maximum })
+            maximum,
+            missed: Some(pair).filter(|_| is_missed && !on_credit),
+            level_mb_per_s: Some(lasts.mb_per_s).filter(|_| alike.count() > 1),
         })
     }
 

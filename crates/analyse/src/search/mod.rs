@@ -11,7 +11,6 @@ pub mod closing;
 pub mod credit;
 pub mod crossing;
 pub mod delivered;
-pub mod held;
 pub mod kernel_witness;
 mod large;
 pub mod reference;

@@ -45,8 +45,8 @@ const BUDGET: Nanos = Nanos::from_secs(75);
 
 /// What the sweep and the reads after it show.
 struct CreditSeen<'a> {
-    /// The depth at which reads go on: that with the highest rate, of large ones the deepest, which uses up
-    /// most.
+    /// The depth at which reads go on: that with the highest rate; of large ones the deepest, which uses up
+    /// most, unless another was faster.
     depth: u32,
     /// The highest pace: with credit, if there is any.
     fast: Pace,
@@ -88,12 +88,13 @@ impl<'a> CreditSeen<'a> {
             .max_by(|one, other| slower(&one.1, &other.1))?;
         let deeper = searched.iter().filter(|(depth, _)| *depth >= fastest);
         let slow = deeper.map(|(_, pace)| *pace).min_by(slower)?;
-        let deepest = searched.iter().map(|(depth, _)| *depth).max()?;
+        let (deepest, at_deepest) = *searched.iter().max_by_key(|(depth, _)| *depth)?;
+        let is_level = fast.per_s <= (1.0 + LASTS_WITHIN) * at_deepest.per_s;
         // The search of large reads may have begun without credit.
         let drained = drains.iter().filter(|_| large);
         let drained = drained.filter_map(|one| pace(one)).max_by(slower);
         Some(Self {
-            depth: if large { deepest } else { fastest },
+            depth: if large && is_level { deepest } else { fastest },
             fast: drained.into_iter().chain([fast]).max_by(slower)?,
             slow,
             drains,

@@ -228,7 +228,7 @@ fn reach(calibration: &Calibration) -> Vec<String> {
         };
         sentences.push(what);
     }
-    sentences.extend(parts::credit_unseen(&calibration.held()));
+    sentences.extend(parts::credit_in_full(&calibration.credit_beyond()));
     let lost = calibration
         .points
         .iter()

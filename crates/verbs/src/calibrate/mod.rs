@@ -17,7 +17,7 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
-use rigel_analyse::{BoundVerdict, HeldOperations, PointSummary};
+use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, FindingName, Mix, Pattern, Target};
 use rigel_report::data::{self, Reported};
@@ -126,8 +126,8 @@ impl VerbResult for Calibration {
         request::is_bound_given(header).then(|| self.bound_verdict())
     }
 
-    fn held(&self) -> Vec<HeldOperations> {
-        self.held()
+    fn credit_beyond(&self) -> Vec<CreditBeyond> {
+        self.credit_beyond()
     }
 
     /// As the report of a calibration has it.

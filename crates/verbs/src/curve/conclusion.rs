@@ -5,7 +5,7 @@ use crate::naming::Naming;
 use rigel_analyse::BoundVerdict;
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failures, limit};
 use rigel_analyse::figures::quantity::{
-    bound_in_words, capital, count, counted, multiple, percent, time,
+    Amount, Unit, bound_in_words, capital, count, counted, multiple, percent, time,
 };
 use rigel_analyse::point::sql::SqlSummary;
 use rigel_analyse::point::summary::PointSummary;
@@ -186,7 +186,12 @@ fn offered(result: &CurveResult, naming: Naming) -> String {
                 format!(" No offered rate was served{within}{served}.")
             }
         }
-        _ => String::new(),
+        // None was kept for certain, as where all are near the bound.
+        _ => sustained.rate.map_or_else(String::new, |rate| {
+            let rate = Amount::new(rate, Unit::Number).in_cell();
+            let arriving = sustained.arrivals.in_words();
+            format!(" By a curve through all rates it serves {rate} {operations} per second that arrive {arriving}{within}.")
+        }),
     };
     if let (Some(closed), Some(_)) = (sustained.closed, &result.bound) {
         let (depth, iops) = (closed.depth, count(closed.iops.value));

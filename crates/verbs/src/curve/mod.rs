@@ -14,7 +14,7 @@ use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::search::unseen;
-use rigel_analyse::{BoundVerdict, HeldOperations, PointSummary, is_unchanged};
+use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary, credit_ended};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, Mix};
 use rigel_report::data::{self, Reported};
@@ -96,10 +96,10 @@ impl VerbResult for CurveResult {
     }
 
     /// Of sessions, the database and its cache are between.
-    fn held(&self) -> Vec<HeldOperations> {
-        let is_held = self.busiest().is_none() && is_unchanged(&self.findings, &self.points);
-        let held = HeldOperations::of(&self.points, |point| self.is_of(point));
-        held.filter(|_| is_held).into_iter().collect()
+    fn credit_beyond(&self) -> Vec<CreditBeyond> {
+        let is_seen = self.busiest().is_none() && !credit_ended(&self.findings);
+        let all = CreditBeyond::of(&self.points, |point| self.is_of(point));
+        all.filter(|_| is_seen).into_iter().collect()
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {

@@ -5,11 +5,13 @@
 //! by rates that stay on a lower level (`series`), an offered rate by response times that grow from some
 //! moment on (`fell_behind`).
 
+mod beyond;
 mod fell_behind;
 mod series;
 mod steps;
 
 use crate::point::summary::PointSummary;
+pub use beyond::{CreditBeyond, credit_ended};
 pub use fell_behind::fell_behind;
 use rigel_model::Finding;
 use rigel_model::record::PointRecord;

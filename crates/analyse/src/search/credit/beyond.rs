@@ -1,22 +1,14 @@
-//! For how long throughput held. Storage that lends burst credit for longer does less after it.
+//! How much load a run put on the storage: burst credit that lasts longer is in its figures.
 //!
-//! Input: points, and the findings of their run. Output: one count for each size of operation.
+//! Input: points. Output: one count for each size of operation.
 
 use crate::point::summary::PointSummary;
 use rigel_model::{Finding, FindingName};
 use serde::Serialize;
 
-/// The findings of a run whose throughput did not hold.
-const CHANGED: [FindingName; 4] = [
-    FindingName::BurstCredit,
-    FindingName::ClosingDiffers,
-    FindingName::Drift,
-    FindingName::Unsteady,
-];
-
-/// Operations of one size through which throughput held.
+/// Operations of one size, during which no burst credit was seen to run out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct HeldOperations {
+pub struct CreditBeyond {
     /// Bytes of one operation.
     pub io_bytes: u32,
     /// Number of them.
@@ -25,7 +17,7 @@ pub struct HeldOperations {
     pub measured_s: f64,
 }
 
-impl HeldOperations {
+impl CreditBeyond {
     /// That of the points of which `is_own` is true; `None` if there are none.
     pub fn of(points: &[PointSummary], is_own: impl Fn(&PointSummary) -> bool) -> Option<Self> {
         let own = || points.iter().filter(|point| is_own(point));
@@ -38,9 +30,8 @@ impl HeldOperations {
     }
 }
 
-/// True if throughput held in a run with these findings, and those of its points.
-pub fn is_unchanged(findings: &[Finding], points: &[PointSummary]) -> bool {
-    let of_points = points.iter().flat_map(|point| &point.findings);
-    let mut all = findings.iter().chain(of_points);
-    !all.any(|finding| CHANGED.iter().any(|name| finding.is(*name)))
+/// True if burst credit was used up in a run with these findings.
+pub fn credit_ended(findings: &[Finding]) -> bool {
+    let mut findings = findings.iter();
+    findings.any(|finding| finding.is(FindingName::BurstCredit))
 }
