@@ -55,7 +55,7 @@ pub(super) struct CalibrateArgs {
     /// Maximum measured time of a point, even if --precision is not reached [default: 5s of 90s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_max: Option<Nanos>,
-    /// Measured time of the closing measurements, of reads at the knee and of writes; 0s for none
+    /// Measured time of the closing measurements, of small and large reads and of writes; 0s for none
     /// [default: 10s of 90s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     closing: Option<Nanos>,

@@ -265,10 +265,13 @@ fn parse_stall(text: &str) -> Option<Stall> {
 
 /// True if this setting was given before. A limit of I/Os and one of bytes are two.
 fn is_again<'a>(given: &mut Vec<(&'a str, bool)>, part: &'a str) -> bool {
-    let Some((name, value)) = part.split_once('=') else {
-        return false;
+    let setting = match part.split_once('=') {
+        Some((name, value)) => (name, name == "limit" && is_in_bytes(value)),
+        None if ["fixed", "exponential"].contains(&part) => ("distribution", false),
+        // The number of servers, which says itself why there are no two.
+        None if part.bytes().all(|byte| byte.is_ascii_digit()) => return false,
+        None => ("service", false),
     };
-    let setting = (name, name == "limit" && is_in_bytes(value));
     let is_again = given.contains(&setting);
     given.push(setting);
     is_again
@@ -504,13 +507,17 @@ mod tests {
                 "{error}"
             );
         }
-        let twice = "limit=9/s,limit=2MB/s,limit=8/s"
-            .parse::<SimSpec>()
-            .unwrap_err();
-        assert!(
-            twice.to_string().contains("'limit=8/s'") && twice.to_string().contains("twice"),
-            "{twice}"
-        );
+        for (twice, second) in [
+            ("limit=9/s,limit=2MB/s,limit=8/s", "limit=8/s"),
+            ("fixed,exponential", "exponential"),
+            ("1ms,2ms", "2ms"),
+        ] {
+            let error = twice.parse::<SimSpec>().unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("'{second}'")) && error.contains("twice"),
+                "{error}"
+            );
+        }
     }
 
     proptest! {

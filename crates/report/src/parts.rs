@@ -71,9 +71,9 @@ pub fn next_run(found: NextRun) -> String {
     }
 }
 
-/// `Burst credit that outlasts 57 s of 8 KiB and 12 s of 1 MiB is in these figures.`
+/// `Any burst credit beyond 57 s of 8 KiB and 12 s of 1 MiB is in these figures.`
 pub fn credit(all: &[CreditBeyond]) -> Option<String> {
-    in_figures("outlasts", all, |one| {
+    in_figures(all, |one| {
         format!("{:.0} s of {}", one.measured_s, size(one.io_bytes))
     })
 }
@@ -81,7 +81,7 @@ pub fn credit(all: &[CreditBeyond]) -> Option<String> {
 /// The same with the number of operations. gp2 volumes of AWS have credit for 30 minutes at 3,000 IOPS (EBS user
 /// guide, General Purpose SSD volumes).
 pub fn credit_in_full(all: &[CreditBeyond]) -> Option<String> {
-    let seen = in_figures("lasts for more than", all, |one| {
+    let seen = in_figures(all, |one| {
         let (operations, bytes) = (count(one.operations as f64), size(one.io_bytes));
         format!(
             "{operations} operations of {bytes} in {:.0} s",
@@ -93,14 +93,10 @@ pub fn credit_in_full(all: &[CreditBeyond]) -> Option<String> {
     seen.map(|seen| format!("{seen} {more}"))
 }
 
-fn in_figures(
-    verb: &str,
-    all: &[CreditBeyond],
-    of: impl Fn(&CreditBeyond) -> String,
-) -> Option<String> {
+fn in_figures(all: &[CreditBeyond], of: impl Fn(&CreditBeyond) -> String) -> Option<String> {
     let seen: Vec<String> = all.iter().map(of).collect();
     let seen = seen.join(" and ");
-    (!all.is_empty()).then(|| format!("Burst credit that {verb} {seen} is in these figures."))
+    (!all.is_empty()).then(|| format!("Any burst credit beyond {seen} is in these figures."))
 }
 
 /// The section of findings, by cause.

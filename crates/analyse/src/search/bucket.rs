@@ -331,8 +331,7 @@ impl Buckets {
         let bytes = self.bytes.map(|bucket| bucket.in_words());
         let of_limit = |limit: ByteLimit| {
             format!(
-                "a limit of bytes holds large reads at {} MB/s, and small ones did {} MB/s: their credit lasted for \
-                 as long as they were measured",
+                "a limit of bytes holds large reads at {} MB/s, and small ones did {} MB/s on its credit",
                 count(rounded(limit.large)),
                 count(rounded(limit.small))
             )

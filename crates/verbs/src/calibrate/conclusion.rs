@@ -65,15 +65,12 @@ fn at_most(found: &Calibration) -> Option<String> {
         (None, _) => String::new(),
     };
     let before = found.on_credit.map_or_else(String::new, |iops| {
-        let or = if found.bucket.is_some() || found.byte_bucket.is_some() {
-            ""
+        let when = if found.bucket.is_some() || found.byte_bucket.is_some() {
+            "before burst credit ran out"
         } else {
-            " or other load began"
+            "on burst credit, or before other load began"
         };
-        format!(
-            ", and did {} before burst credit ran out{or}",
-            count(iops.value)
-        )
+        format!(", and did {} {when}", count(iops.value))
     });
     // The depths were compared on credit.
     let is_on_credit = found.on_credit.is_some() || found.bucket.is_some();
