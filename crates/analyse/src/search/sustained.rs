@@ -81,8 +81,14 @@ impl Sustained {
             .map(|most| most.iops);
         let capped = |rate: Estimate| {
             let Some(most) = most else { return rate };
+            // A rate beyond the maximum is known no better than that.
+            let least = if rate.value > most.value {
+                most.least()
+            } else {
+                most.value
+            };
             let interval = rate.interval.map(|limits| Limits {
-                low: limits.low.min(most.value),
+                low: limits.low.min(least),
                 high: limits.high.map(|high| high.min(most.greatest())),
             });
             Estimate::new(rate.value.min(most.value), interval)
@@ -301,4 +307,35 @@ fn capacity(points: &[PointSummary]) -> f64 {
         .filter_map(|point| point.classes.first())
         .map(|class| class.iops)
         .fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples;
+
+    #[test]
+    fn a_rate_beyond_the_maximum_is_known_no_better_than_the_maximum() {
+        let found = examples::calibration();
+        let around = |value: f64, low: f64, high: f64| {
+            let high = Some(high);
+            Estimate::new(value, Some(Limits { low, high }))
+        };
+        let most = examples::at(16, 8192, 1000.0).with_rate(around(1000.0, 960.0, 1040.0));
+        let capped = |rate: Estimate| {
+            let sustained = Sustained {
+                rate: Some(rate),
+                ..found.sustained
+            };
+            let capped = sustained.at_most(Some(most), &found.curve).rate.unwrap();
+            (capped.value, capped.least(), capped.greatest())
+        };
+        // The storage was faster while rates were offered.
+        assert_eq!(
+            capped(around(1030.0, 999.0, 1100.0)),
+            (1000.0, 960.0, 1040.0)
+        );
+        assert_eq!(capped(around(990.0, 980.0, 1100.0)), (990.0, 980.0, 1040.0));
+        assert_eq!(capped(around(900.0, 880.0, 920.0)), (900.0, 880.0, 920.0));
+    }
 }
