@@ -454,6 +454,33 @@ fn a_rate_that_rounds_do_not_serve_is_the_first_thing_said_of_them() {
 }
 
 #[test]
+fn a_maximum_is_the_level_that_lasts_and_not_a_knee_before_it_or_a_burst_at_low_load() {
+    let ends = |figure: &Value| {
+        let end = |name: &str| figure["interval"][name].as_f64().expect("an interval");
+        end("low")..=end("high")
+    };
+    for seed in [2, 6] {
+        let place = Place::new("unseen-level");
+        // Eight servers do 16,000; at a depth of 9 the limit is hardly reached.
+        let report = calibrated_by(&place, "sim:8,500us,limit=100MB/s", seed);
+        let most = &report["calibration"]["maximum"]["iops"];
+        assert!(ends(most).contains(&12_207.0), "{seed}: {most}");
+        // A second of credit, which two large reads at a time have.
+        let place = Place::new("unseen-shallow");
+        let report = calibrated_by(&place, "sim:8,500us,limit=3000/s+1000", seed);
+        let found = &report["calibration"];
+        let most = &found["large"]["mb_per_s"];
+        assert!(ends(most).contains(&3145.7), "{seed}: {most}");
+    }
+    // Its rates above 3,000 were served for as long as they were offered.
+    let place = Place::new("unseen-small-burst");
+    let target = "sim:8,500us,limit=3000/s+300 --max-latency 5ms@p99";
+    let report = calibrated_by(&place, target, 4);
+    let sustained = &report["calibration"]["sustained"];
+    assert!(sustained["rate"].is_null(), "{sustained}");
+}
+
+#[test]
 fn what_large_reads_did_on_credit_is_compared_and_expected_nowhere() {
     let place = Place::new("unseen-compared-credit");
     for (out, target) in [

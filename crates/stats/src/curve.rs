@@ -113,6 +113,9 @@ const FLOOR: f64 = 0.8;
 const BELOW: f64 = 2.0;
 const ABOVE: f64 = 2.5;
 
+/// The root is not farther above the highest load than this part of it, if that load is so far below the limit.
+const REACH: f64 = 0.1;
+
 /// The root is not below this part of the lowest load, nor above its inverse times the highest.
 const BEYOND: f64 = 0.5;
 
@@ -159,8 +162,9 @@ impl Curve {
             curve = Self::through(&near, centre, limit, queue)?;
         }
         curve.ceiling = curve.ceiling(&usable, limit);
-        // So far below the limit, what is late need not have waited.
-        let is_far = curve.level(limit) - curve.intercept - curve.rise(highest) > BELOW;
+        // So far below the limit and the root, what is late need not have waited.
+        let is_far = curve.level(limit) - curve.intercept - curve.rise(highest) > BELOW
+            && curve.load_of(limit) > (1.0 + REACH) * highest;
         (curve.ceiling.is_some() || !is_far).then_some(curve)
     }
 

@@ -235,7 +235,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     };
     let lasting = held.or(lasting);
     let searched = held.map_or(searched, |_| at_load(greatest(Step::Depth)));
-    let sustained = sustained_below(&points, served_at_most(lasting, maximum, &curve));
+    let most = served_at_most(lasting, maximum, &curve);
+    let sustained = sustained_below(&points, most, lasting.is_some());
     let on_credit = lasting.zip(searched).and_then(certainly_faster);
     let maximum = lasting.or(maximum).map(AtLoad::with_least_error);
     let sustained = sustained.at_most(maximum, &curve);

@@ -157,12 +157,23 @@ fn rates<'a>(
 /// The rates that kept the bound and those that did not, in the first class of these points. Only
 /// rates below the lowest that did not are the answer.
 pub fn sustained(points: &[PointSummary]) -> Sustained {
-    sustained_below(points, f64::INFINITY)
+    sustained_below(points, f64::INFINITY, false)
 }
 
-/// The same for a storage that serves at most this rate for long, whatever it served for a while.
-pub fn sustained_below(points: &[PointSummary], most: f64) -> Sustained {
-    let crossing = crossing(points).filter(|crossing| crossing.root().value <= most);
+/// The same for a storage that serves at most this rate for long, whatever it served for a while. If credit was
+/// `used_up`, a curve that meets the bound above that is of rates on credit; else if a rate above it kept the bound.
+pub fn sustained_below(points: &[PointSummary], most: f64, used_up: bool) -> Sustained {
+    let on_credit = |point: &PointSummary| {
+        let is_above = point
+            .coordinates
+            .rate()
+            .is_some_and(|rate| rate as f64 > most);
+        let mut classes = point.classes.iter();
+        is_above && classes.any(|class| class.sustained() == BoundVerdict::Kept)
+    };
+    let has_credit = points.iter().any(on_credit);
+    let crossing = crossing(points)
+        .filter(|crossing| !(has_credit || used_up && crossing.root().value > most));
     let mut rates = rates(points, (crossing.as_ref(), most));
     // If all were served on credit, nothing is known of lower ones.
     if rates.iter().all(|(rate, ..)| *rate > most) {
