@@ -196,13 +196,11 @@ impl Crossing {
         let limit = 1.0 - bound.quantile;
         // In heavy traffic.
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
-        // A load that was not served may be far above what is.
-        let capacity = Some(stalls.capacity).filter(|capacity| capacity.is_finite());
         stalls.capacity = not_served.map_or(stalls.capacity, |lowest| lowest.min(stalls.capacity));
         let queue = Queue {
             slope_per_load: slope,
             variation: alone.variation,
-            capacity,
+            capacity: Some(stalls.capacity).filter(|capacity| capacity.is_finite()),
             floor: alone.late,
         };
         let curve = Curve::fit(&blocks, limit, queue);
