@@ -5,7 +5,7 @@ use crate::common::{calibrate, run, usual_calibration};
 use crate::queues::truths::Queue;
 use rigel_analyse::demand::stream_objective::StreamObjective;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::{Answer, BoundVerdict, SoFar, against};
+use rigel_analyse::{Answer, BoundVerdict, Interval, Limits, SoFar, against};
 use rigel_device::engine::Engine;
 use rigel_device::engine::sim::Sim;
 use rigel_model::record::visits::joined;
@@ -122,13 +122,14 @@ fn the_interval_holds_the_multiple_at_which_p99_crosses_the_bound_by_erlangs_for
     let mut narrow = 0;
     for seed in 0..RUNS {
         let (found, _) = fitted("8,4ms", &asked, 900 + seed);
-        held += u64::from(holds(&found, truth));
-        let (low, high) = (found.held.unwrap(), found.not_held.unwrap());
-        narrow += u64::from(high / low < 1.5);
+        let answer = found.carries.and_then(|carries| carries.interval);
+        let Interval { low, high } = answer.and_then(Limits::both).unwrap();
+        held += u64::from(holds(&found, truth) && (low..=high).contains(&truth));
+        narrow += u64::from(high / low < 1.2);
     }
     // Of 40 intervals that hold the truth 95 times in 100, fewer than 34 do once in 300 times.
     assert!(held >= 34, "{held} of {RUNS} hold {truth:.3}");
-    assert!(narrow >= RUNS / 2, "{narrow} of {RUNS} are narrow");
+    assert!(narrow >= RUNS * 3 / 4, "{narrow} of {RUNS} are narrow");
 }
 
 #[test]

@@ -163,9 +163,14 @@ impl Curve {
         }
         curve.ceiling = curve.ceiling(&usable, limit);
         // So far below the limit and the root, what is late need not have waited.
-        let is_far = curve.level(limit) - curve.intercept - curve.rise(highest) > BELOW
-            && curve.load_of(limit) > (1.0 + REACH) * highest;
+        let is_far =
+            curve.is_below(limit, highest) && curve.load_of(limit) > (1.0 + REACH) * highest;
         (curve.ceiling.is_some() || !is_far).then_some(curve)
+    }
+
+    /// True if so few operations are late at this load, and `limit` is so many, that the line says nothing there.
+    pub fn is_below(&self, limit: f64, load: f64) -> bool {
+        self.level(limit) - self.intercept - self.rise(load) > BELOW
     }
 
     /// The lowest load whose share is so far above the limit that the line leaves it out.

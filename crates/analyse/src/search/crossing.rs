@@ -62,6 +62,10 @@ pub struct Crossing {
     limit: f64,
     /// The lowest load that was certainly not served.
     not_served: Option<f64>,
+    /// The highest load on the curve.
+    highest: f64,
+    /// The root as theory expects it, if it is known what the storage serves at most.
+    expected: Option<f64>,
     /// True if more than one load was served: of one alone, the slope is that of theory.
     has_slope: bool,
     stalls: StallShare,
@@ -177,10 +181,13 @@ impl Crossing {
         let (mut blocks, mut not_served) = (Vec::<LateBlock>::new(), None::<f64>);
         let mut bound: Option<(Bound, f64)> = None;
         let mut own: Vec<(f64, BoundVerdict)> = Vec::new();
+        let mut most = stalls.capacity;
         for (load, class) in classes {
             own.push((load, class.sustained()));
             if class.is_not_met() {
                 not_served = Some(not_served.map_or(load, |lowest| lowest.min(load)));
+                let part = class.offered.map_or(1.0, |offered| class.iops / offered);
+                most = most.min(load * part);
             } else if let Some(late) = &class.late {
                 let rate = late.blocks.first().map_or(0.0, |block| block.load);
                 bound = Some((late.bound, rate / load));
@@ -196,7 +203,7 @@ impl Crossing {
         let limit = 1.0 - bound.quantile;
         // In heavy traffic.
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
-        stalls.capacity = not_served.map_or(stalls.capacity, |lowest| lowest.min(stalls.capacity));
+        stalls.capacity = most;
         let queue = Queue {
             slope_per_load: slope,
             variation: alone.variation,
@@ -210,6 +217,10 @@ impl Crossing {
             bound,
             limit,
             not_served,
+            highest: blocks.iter().map(|block| block.load).fold(0.0, f64::max),
+            expected: queue
+                .capacity
+                .map(|most| expected_rate(most * rate_per_load, bound, alone) / rate_per_load),
             has_slope: blocks
                 .iter()
                 .any(|block| block.load.total_cmp(&blocks[0].load).is_ne()),
@@ -337,7 +348,7 @@ impl Crossing {
 
     /// The load to measure next, below the root and above it in turn, `turn` being the number of loads
     /// measured so far, from one: the slope is known best from both (Wu, Journal of the American
-    /// Statistical Association 80, 1985).
+    /// Statistical Association 80, 1985). Where theory expects it, if all are far below.
     pub fn next_load(&self, turn: usize) -> f64 {
         /// In logits of the share of late operations.
         const ASIDE: f64 = 0.8;
@@ -347,7 +358,11 @@ impl Crossing {
             -ASIDE
         };
         match self.curve.filter(|_| self.stalls.is_none()) {
-            Some(curve) => curve.load_beside(self.limit, aside),
+            Some(curve) => {
+                let is_far = curve.is_below(self.limit, self.highest);
+                let expected = self.expected.filter(|load| is_far && *load > self.highest);
+                expected.unwrap_or_else(|| curve.load_beside(self.limit, aside))
+            }
             None => self.load_of(self.limit * aside.exp(), 1.0),
         }
     }
