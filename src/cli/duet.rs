@@ -414,7 +414,7 @@ impl DuetArgs {
         }
         if engine::names().any(|name| name == value) {
             let target = measuring::target(&self.measuring)?;
-            if matches!(target, Target::Sim(_) | Target::Null { .. }) {
+            if target.is_model() {
                 return Err(usage!(
                     "--vary engine is for files and devices, and '{target}' is a model",
                     "vary another setting, or give a directory, a file or a device"

@@ -471,9 +471,9 @@ impl FitArgs {
         let (lowest, highest) = self.range()?;
         if !(lowest..=highest).contains(&self.need) {
             return Err(usage!(
-                "--need {need} is outside of the multiples that may be tried, {lowest} to \
-                 {highest}",
-                "give a number such as 2, or more room with --multiples",
+                "--multiples {lowest}..{highest} has no place for --need {need}, the multiple that must \
+                 be held",
+                "name one of these with --need, or give a range with {need} in it",
                 need = self.need
             ));
         }

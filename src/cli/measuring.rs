@@ -131,7 +131,7 @@ pub(super) fn refuse_unfit(
     verb: &dyn Verb,
     target: &Target,
 ) -> Result<(), Error> {
-    let is_model = matches!(target, Target::Sim(_) | Target::Null { .. });
+    let is_model = target.is_model();
     let is_engine = args.engine.as_deref().is_some_and(|name| name != AUTO);
     let of_files = [
         ("--engine", is_engine),

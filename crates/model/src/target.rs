@@ -402,6 +402,11 @@ impl Target {
         Some(bytes.map(|bytes| Self::Null { bytes }).map_err(named))
     }
 
+    /// True if it is the model of a device, and neither files nor a database.
+    pub fn is_model(&self) -> bool {
+        matches!(self, Self::Sim(_) | Self::Null { .. })
+    }
+
     /// True if it is a server that is made for the run and removed.
     pub fn is_private(&self) -> bool {
         matches!(

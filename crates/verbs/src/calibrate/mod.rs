@@ -19,7 +19,7 @@ use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
 use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary};
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Finding, FindingName, Mix, Pattern, Target};
+use rigel_model::{Finding, FindingName, Mix, Pattern};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 use schemars::Schema;
@@ -40,7 +40,7 @@ impl CalibrateRequest {
         if let Some(finding) = incomplete(self, run) {
             calibration.findings.insert(0, finding);
         }
-        let is_model = matches!(run.header.target, Target::Sim(_) | Target::Null { .. });
+        let is_model = run.header.target.is_model();
         calibration.standing = calibration.class_standing().filter(|_| !is_model);
         calibration.delivered = self.provisioned.map(|sold| calibration.delivered_of(sold));
         calibration

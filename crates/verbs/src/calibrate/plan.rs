@@ -76,11 +76,8 @@ const RATE_GAP: f64 = 0.05;
 /// Minimum measured time of a point of some of the ranks.
 const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
 
-/// Maximum depth of large reads.
-const LARGE_DEPTH_MAX: u32 = 64;
-
-/// Maximum depth of writes.
-const WRITE_DEPTH_MAX: u32 = 64;
+/// Maximum depth of large reads, and of writes.
+const TRANSFERS_MAX: u32 = 64;
 
 /// Time of large writes in times of the longest point: a minute, in which a cache may take what is written, and half
 /// a minute after it.
@@ -136,7 +133,7 @@ impl Plan for CalibrateRequest {
             .or_else(|| done.next_depth())
             .or_else(|| done.next_working_set(self.pass(usable), usable))
             .or_else(|| done.next_between())
-            .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, LARGE_DEPTH_MAX))
+            .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, TRANSFERS_MAX))
             .or_else(|| done.unless_done(Coordinates::Stream))
             .or_else(|| done.next_visit_in_time(least.min(SECOND), self.least_of_rates()))
             .or_else(|| done.next_rate())
@@ -186,7 +183,7 @@ impl Plan for CalibrateRequest {
         let deepest = [
             Coordinates::at_depth(self.depth_max),
             Coordinates::Large {
-                depth: LARGE_DEPTH_MAX,
+                depth: TRANSFERS_MAX,
             },
             Coordinates::Rate {
                 rate_per_s: 1,
@@ -970,7 +967,7 @@ impl<'a> DonePoints<'a> {
         let large = |sustained| self.unless_done(Coordinates::LargeWrite { sustained });
         precondition::next(self.request.precondition, self.points)
             .or_else(|| large(false).or_else(|| large(true)))
-            .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX))
+            .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, TRANSFERS_MAX))
             .or_else(|| LOG_SIZES.into_iter().find_map(log))
             .or_else(|| self.next_log_file())
             .or_else(|| self.next_visit(least, true))
