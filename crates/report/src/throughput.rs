@@ -554,7 +554,7 @@ pub fn sustained_headline(path: &str, label: &str, sustained: &Sustained) -> Opt
 pub fn sustained_sentence(bound: &str, sustained: &Sustained) -> Option<String> {
     let amount = Amount::new(sustained.rate?, Unit::PerSecond);
     Some(format!(
-        "Within {bound}: {}, offered {}, by a curve through all offered rates.",
+        "Within {bound}: {}, offered {}, by all offered rates.",
         amount.in_cell(),
         sustained.arrivals.in_words()
     ))

@@ -49,6 +49,8 @@ pub struct Curve {
     covariance: [f64; 3],
     /// Degrees of freedom: blocks with late operations count for more than blocks without.
     degrees: f64,
+    /// The highest load below the ceiling.
+    highest: f64,
     /// The root is below this.
     ceiling: Option<Ceiling>,
 }
@@ -58,8 +60,6 @@ pub struct Curve {
 struct Ceiling {
     /// The load.
     load: f64,
-    /// The next lower load.
-    below: f64,
     /// Where the straight line of logits from the next lower load crosses the limit.
     crossed: f64,
 }
@@ -113,9 +113,6 @@ const FLOOR: f64 = 0.8;
 const BELOW: f64 = 2.0;
 const ABOVE: f64 = 2.5;
 
-/// The root is not farther above the highest load than this part of it, if that load is so far below the limit.
-const REACH: f64 = 0.1;
-
 /// The root is not below this part of the lowest load, nor above its inverse times the highest.
 const BEYOND: f64 = 0.5;
 
@@ -124,7 +121,7 @@ const LEAST: f64 = 1.0;
 
 impl Curve {
     /// The curve through these blocks near the load at which the share `limit` is late.
-    /// `None` if none or all are late, or if all loads are far below.
+    /// `None` if none or all are late.
     pub fn fit(blocks: &[LateBlock], limit: f64, queue: Queue) -> Option<Self> {
         const PASSES: usize = 4;
         let usable: Vec<LateBlock> = blocks
@@ -161,20 +158,21 @@ impl Curve {
             }
             curve = Self::through(&near, centre, limit, queue)?;
         }
-        curve.ceiling = curve.ceiling(&usable, limit);
-        // So far below the limit and the root, what is late need not have waited.
-        let is_far =
-            curve.is_below(limit, highest) && curve.load_of(limit) > (1.0 + REACH) * highest;
-        (curve.ceiling.is_some() || !is_far).then_some(curve)
+        (curve.highest, curve.ceiling) = curve.ceiling(&usable, limit);
+        Some(curve)
     }
 
-    /// True if so few operations are late at this load, and `limit` is so many, that the line says nothing there.
-    pub fn is_below(&self, limit: f64, load: f64) -> bool {
-        self.level(limit) - self.intercept - self.rise(load) > BELOW
+    /// The loads between which the root is, if the line says nothing of any load between them: the highest is so
+    /// far below the limit that what is late there need not have waited. Without an upper end if no load was
+    /// too high.
+    pub fn gap(&self, limit: f64) -> Option<(f64, Option<f64>)> {
+        let is_below = self.level(limit) - self.intercept - self.rise(self.highest) > BELOW;
+        is_below.then(|| (self.highest, self.ceiling.map(|ceiling| ceiling.load)))
     }
 
-    /// The lowest load whose share is so far above the limit that the line leaves it out.
-    fn ceiling(&self, blocks: &[LateBlock], limit: f64) -> Option<Ceiling> {
+    /// The lowest load whose share is so far above the limit that the line leaves it out, and the highest load
+    /// below it.
+    fn ceiling(&self, blocks: &[LateBlock], limit: f64) -> (f64, Option<Ceiling>) {
         let mut loads: Vec<LateBlock> = Vec::new();
         for block in blocks {
             match loads
@@ -197,14 +195,19 @@ impl Curve {
             self.level(share)
         };
         let wanted = self.level(limit);
-        let first = loads.iter().position(|sum| level(sum) > wanted + ABOVE)?;
-        let (high, low) = (loads[first], loads.get(first.checked_sub(1)?)?);
-        let part = (wanted - level(low)) / (level(&high) - level(low));
-        (part > 0.0).then_some(Ceiling {
+        let first = loads.iter().position(|sum| level(sum) > wanted + ABOVE);
+        let below = first.unwrap_or(loads.len()).checked_sub(1);
+        let (low, high) = match (below, first) {
+            (Some(below), Some(first)) => (loads[below], loads[first]),
+            (Some(below), None) => return (loads[below].load, None),
+            (None, _) => return (0.0, None),
+        };
+        let part = (wanted - level(&low)) / (level(&high) - level(&low));
+        let ceiling = (part > 0.0).then_some(Ceiling {
             load: high.load,
-            below: low.load,
             crossed: low.load + part * (high.load - low.load),
-        })
+        });
+        (low.load, ceiling)
     }
 
     /// The most likely line, by Fisher's scoring with the slope's expected value as a prior. The
@@ -227,6 +230,7 @@ impl Curve {
             log_slope: prior,
             covariance: [0.0; 3],
             degrees: BUNCHING_DEGREES,
+            highest: 0.0,
             ceiling: None,
         };
         let mut dispersion = 1.0;
@@ -332,8 +336,15 @@ impl Curve {
         let load = ceiling.map_or(by_line, |ceiling| ceiling.crossed);
         let (low, high) = match ceiling {
             Some(ceiling) => (
-                low.min(ceiling.below * (1.0 - SHAPE)),
+                low.min(self.highest * (1.0 - SHAPE)),
                 Some(high.map_or(ceiling.load, |high| high.min(ceiling.load))),
+            ),
+            None => (low, high),
+        };
+        let (low, high) = match self.gap(limit) {
+            Some((below, above)) => (
+                low.min(below),
+                high.zip(above).map(|(high, above)| high.max(above)),
             ),
             None => (low, high),
         };
@@ -533,6 +544,29 @@ mod tests {
             root.interval.high.is_some_and(|high| high <= 99.4),
             "{root:?}"
         );
+    }
+
+    #[test]
+    fn where_no_load_is_near_the_root_it_may_be_anywhere_between_them() {
+        let block = |load: f64, late: f64| LateBlock {
+            load,
+            count: 10_000.0,
+            late,
+        };
+        let low = [block(50.0, 0.0), block(60.0, 1.0), block(70.0, 2.0)];
+        let fit = |blocks: &[LateBlock]| Curve::fit(blocks, 0.01, one_server(1.0)).unwrap();
+        let open = fit(&low);
+        assert_eq!(open.gap(0.01), Some((70.0, None)));
+        assert_eq!(open.root(0.01).interval.high, None);
+        let between = fit(&[&low[..], &[block(100.0, 9_990.0)]].concat());
+        assert_eq!(between.gap(0.01), Some((70.0, Some(100.0))));
+        let limits = between.root(0.01).interval;
+        assert!(
+            limits.contains(70.0) && limits.contains(100.0),
+            "{limits:?}"
+        );
+        let near = fit(&[&low[..], &[block(80.0, 90.0)]].concat());
+        assert_eq!(near.gap(0.01), None);
     }
 
     #[test]

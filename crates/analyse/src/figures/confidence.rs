@@ -265,7 +265,6 @@ fn is_far_below(
 /// It is kept only if the interval ends far below it: where operations of one length are slow, many quantiles
 /// are that length, and a bunch of them that is rarer than the measured time is long is beyond it.
 fn by_quantile(windows: &[Window], missed: u64, (bound, level): (Bound, Level)) -> BoundVerdict {
-    const FAR: f64 = 2.0;
     let histograms: Vec<&Histogram> = windows
         .iter()
         .map(|window| &window.response.histogram)
@@ -276,9 +275,6 @@ fn by_quantile(windows: &[Window], missed: u64, (bound, level): (Bound, Level)) 
     let limit = bound.latency.0 as f64;
     match quantile.and_then(|known| known.interval) {
         Some(Limits { low, .. }) if low > limit => BoundVerdict::Broken,
-        Some(Limits {
-            high: Some(high), ..
-        }) if FAR * high <= limit => BoundVerdict::Kept,
         _ => BoundVerdict::Undecided,
     }
 }

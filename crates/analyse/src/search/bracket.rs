@@ -5,6 +5,8 @@
 //! a load above one that was not held is never the answer.
 
 use rigel_model::{Finding, FindingName};
+use rigel_stats::estimate::Estimate;
+use rigel_stats::mean::Interval;
 use rigel_stats::verdict::BoundVerdict;
 
 /// The loads between which the answer lies.
@@ -77,6 +79,17 @@ impl<T: Copy + PartialOrd> Bracket<T> {
     }
 }
 
+impl Bracket<f64> {
+    /// The middle, in ratio, between the highest load that was held and the lowest that was not, none being held
+    /// above `most`. `None` unless both are known.
+    pub fn between(&self, most: f64) -> Option<Estimate> {
+        let (low, high) = (self.held?, self.not_held.unwrap_or(most).min(most));
+        let interval = Interval { low, high };
+        (low < high && high.is_finite())
+            .then(|| Estimate::new((low * high).sqrt(), Some(interval.into())))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::BoundVerdict::{Broken, Kept, Undecided};
@@ -107,6 +120,21 @@ mod tests {
         // That a higher load was held does not mean that none is.
         assert_eq!(shown(&[Broken, Kept]), (None, None, Some(1), Undecided));
         assert_eq!(shown(&[]), (None, None, None, Undecided));
+    }
+
+    #[test]
+    fn what_is_between_needs_both_ends() {
+        let of = |loads: &[(f64, BoundVerdict)], most: f64| {
+            let estimate = Bracket::of(loads.iter().copied()).between(most)?;
+            Some((estimate.value, estimate.least(), estimate.greatest()))
+        };
+        let both = [(1.0, Kept), (4.0, Broken)];
+        assert_eq!(of(&both, f64::INFINITY), Some((2.0, 1.0, 4.0)));
+        assert_eq!(of(&both, 2.25), Some((1.5, 1.0, 2.25)));
+        assert_eq!(of(&both[..1], 2.25), Some((1.5, 1.0, 2.25)));
+        assert_eq!(of(&both[..1], f64::INFINITY), None);
+        assert_eq!(of(&both[1..], 2.25), None);
+        assert_eq!(of(&both, 0.5), None, "held above the maximum");
     }
 
     #[test]

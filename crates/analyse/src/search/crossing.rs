@@ -62,8 +62,6 @@ pub struct Crossing {
     limit: f64,
     /// The lowest load that was certainly not served.
     not_served: Option<f64>,
-    /// The highest load on the curve.
-    highest: f64,
     /// The root as theory expects it, if it is known what the storage serves at most.
     expected: Option<f64>,
     /// True if more than one load was served: of one alone, the slope is that of theory.
@@ -217,7 +215,6 @@ impl Crossing {
             bound,
             limit,
             not_served,
-            highest: blocks.iter().map(|block| block.load).fold(0.0, f64::max),
             expected: queue
                 .capacity
                 .map(|most| expected_rate(most * rate_per_load, bound, alone) / rate_per_load),
@@ -289,17 +286,22 @@ impl Crossing {
 
     /// The load at which the bound is met exactly, with its interval cut where loads were decided by
     /// themselves: it is not below one that was certainly held, and not above one that certainly was
-    /// not. `None` if it contradicts them, or if one end is not known.
-    pub fn within(&self, decided: &Bracket<f64>) -> Option<Estimate> {
-        let root = self.root;
+    /// not. Without an upper end it is not above `most`, which is all that the storage serves. `None` if it
+    /// contradicts them, or if one end is not known.
+    pub fn within(&self, decided: &Bracket<f64>, most: f64) -> Option<Estimate> {
         let limits = self.known_limits()?;
+        let value = match limits.high {
+            Some(_) => self.root.value,
+            None => self.root.value.min(most),
+        };
         let low = limits.low.max(decided.held.unwrap_or(0.0));
         let not_held = decided.not_held.unwrap_or(f64::INFINITY);
-        let high = limits.high.unwrap_or(f64::INFINITY).min(not_held);
-        let is_known = low > 0.0 && high.is_finite() && (low..=high).contains(&root.value);
-        is_known.then_some(Estimate {
+        let high = limits.high.unwrap_or(most).min(not_held);
+        let is_known = low > 0.0 && high.is_finite() && (low..=high).contains(&value);
+        is_known.then(|| Estimate {
+            value,
             interval: Some(Interval { low, high }.into()),
-            ..root
+            ..self.root
         })
     }
 
@@ -348,7 +350,8 @@ impl Crossing {
 
     /// The load to measure next, below the root and above it in turn, `turn` being the number of loads
     /// measured so far, from one: the slope is known best from both (Wu, Journal of the American
-    /// Statistical Association 80, 1985). Where theory expects it, if all are far below.
+    /// Statistical Association 80, 1985). If no load is near the root, where theory expects it, or in the
+    /// middle of what is left.
     pub fn next_load(&self, turn: usize) -> f64 {
         /// In logits of the share of late operations.
         const ASIDE: f64 = 0.8;
@@ -359,9 +362,14 @@ impl Crossing {
         };
         match self.curve.filter(|_| self.stalls.is_none()) {
             Some(curve) => {
-                let is_far = curve.is_below(self.limit, self.highest);
-                let expected = self.expected.filter(|load| is_far && *load > self.highest);
-                expected.unwrap_or_else(|| curve.load_beside(self.limit, aside))
+                let in_gap = curve.gap(self.limit).and_then(|(below, above)| {
+                    let above = above.or(self.not_served);
+                    let is_inside =
+                        |load: &f64| *load > below && above.is_none_or(|above| *load < above);
+                    let middle = || above.map(|above| f64::midpoint(below, above));
+                    self.expected.filter(is_inside).or_else(middle)
+                });
+                in_gap.unwrap_or_else(|| curve.load_beside(self.limit, aside))
             }
             None => self.load_of(self.limit * aside.exp(), 1.0),
         }

@@ -191,7 +191,10 @@ pub fn sustained_below(points: &[PointSummary], most: f64, used_up: bool) -> Sus
             .filter_map(|point| Some((point, point.classes.first()?)))
             .filter(|(_, class)| class.within.is_some())
     };
-    let rate = crossing.and_then(|crossing| crossing.within(&bracket));
+    let between = || bracket.between(most).filter(|_| !(has_credit || used_up));
+    let rate = crossing
+        .and_then(|crossing| crossing.within(&bracket, most))
+        .or_else(between);
     let rate = rate.filter(is_estimate);
     // Below a root that is known, the bound is kept.
     let offered_verdict = rate.map_or(bracket.verdict(), |_| BoundVerdict::Kept);

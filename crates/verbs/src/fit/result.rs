@@ -375,7 +375,7 @@ impl Tried {
     /// curve, one end of its interval is not known, or it contradicts what was decided alone.
     pub(super) fn root(&self) -> Option<Estimate> {
         let roots = || self.curves.iter().map(|curve| &curve.crossing);
-        let first = roots().filter_map(|crossing| crossing.within(&self.bracket));
+        let first = roots().filter_map(|crossing| crossing.within(&self.bracket, f64::INFINITY));
         let mut first = first.min_by(|one, other| one.value.total_cmp(&other.value))?;
         // Another stream may break below it.
         let lows = roots().map(|crossing| crossing.root().least());
@@ -412,13 +412,7 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
         multiples, bracket, ..
     } = tried;
     let Bracket { held, not_held, .. } = bracket;
-    let between = || {
-        let (low, high) = held.zip(not_held)?;
-        Some(Estimate::new(
-            (low * high).sqrt(),
-            Some(rigel_analyse::Interval { low, high }.into()),
-        ))
-    };
+    let between = || bracket.between(f64::INFINITY);
     let carries = root.filter(|_| not_held.is_some()).or_else(between);
     let ends = carries.and_then(|carries| carries.interval?.both());
     let tried = |multiple: f64| multiples.iter().find(|one| is_same(one.multiple, multiple));
