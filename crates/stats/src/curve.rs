@@ -102,8 +102,8 @@ const SLOPE_SPREAD: f64 = 0.7;
 /// Degrees of freedom that theory's variance of late operations is worth.
 const BUNCHING_DEGREES: f64 = 4.0;
 
-/// Minimum half-width of an interval, relative: the logit is not exactly a line.
-const SHAPE: f64 = 0.0125;
+/// Minimum half-width of a root's interval, relative: the logit is not exactly a line.
+pub const SHAPE: f64 = 0.0125;
 
 /// The floor is no higher than this part of the limit.
 const FLOOR: f64 = 0.8;

@@ -5,10 +5,9 @@
 
 use super::bracket::Bracket;
 use crate::point::events::{Events, EventsSeen};
-use crate::point::late::LateOperations;
 use crate::point::summary::ClassSummary;
-use rigel_model::{Bound, Nanos};
-use rigel_stats::curve::{Curve, LateBlock, Queue, last_inside};
+use rigel_model::{Bound, Measure, Nanos};
+use rigel_stats::curve::{Curve, LateBlock, Queue, SHAPE, last_inside};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Interval, Limits, gamma_limits};
 use rigel_stats::verdict::BoundVerdict;
@@ -90,6 +89,12 @@ impl StallShare {
         }
     }
 
+    /// The same stalls of a storage that serves at most this load.
+    #[must_use]
+    pub fn at_most(self, capacity: f64) -> Self {
+        Self { capacity, ..self }
+    }
+
     /// True if there were none.
     pub fn is_none(&self) -> bool {
         self.seen.events.is_none()
@@ -149,6 +154,22 @@ impl StallShare {
         self.late(load, latency, more)
     }
 
+    /// True if a class that met no stall keeps its mean or its maximum only for that; loads are rates.
+    pub fn would_break(&self, class: &ClassSummary) -> bool {
+        let (all, seconds) = (&self.seen.events, self.seen.seconds);
+        let spared = !self.is_none() && class.stalls.is_none();
+        let judged = class.objective.filter(|_| spared);
+        judged.is_some_and(|judged| match judged.objective.0 {
+            Measure::Max(limit) => all.seconds / self.seen.times() > limit.as_secs_f64(),
+            Measure::Mean(limit) => class.latency.is_some_and(|latency| {
+                let left = 1.0 - class.offered.unwrap_or(0.0) / self.capacity;
+                let waits_s = all.squares / (2.0 * seconds * left.max(f64::MIN_POSITIVE));
+                latency.mean_us / 1e6 + waits_s > limit.as_secs_f64()
+            }),
+            Measure::Quantile(..) | Measure::Rate(_) => false,
+        })
+    }
+
     /// How long an operation that is due in a stall waits for its end on average, in seconds.
     pub fn mean_wait_s(&self) -> f64 {
         let all = &self.seen.events;
@@ -176,16 +197,17 @@ impl Crossing {
         alone: ServiceTimes,
         mut stalls: StallShare,
     ) -> Option<Self> {
+        /// What may be served at most, in times of the highest load, if all were.
+        const UNKNOWN: f64 = 2.0;
         let (mut blocks, mut not_served) = (Vec::<LateBlock>::new(), None::<f64>);
         let mut bound: Option<(Bound, f64)> = None;
         let mut own: Vec<(f64, BoundVerdict)> = Vec::new();
-        let mut most = stalls.capacity;
+        let mut served = f64::INFINITY;
         for (load, class) in classes {
             own.push((load, class.sustained()));
             if class.is_not_met() {
                 not_served = Some(not_served.map_or(load, |lowest| lowest.min(load)));
-                let part = class.offered.map_or(1.0, |offered| class.iops / offered);
-                most = most.min(load * part);
+                served = served.min(class.iops);
             } else if let Some(late) = &class.late {
                 let rate = late.blocks.first().map_or(0.0, |block| block.load);
                 bound = Some((late.bound, rate / load));
@@ -201,7 +223,10 @@ impl Crossing {
         let limit = 1.0 - bound.quantile;
         // In heavy traffic.
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
-        stalls.capacity = most;
+        stalls.capacity = stalls.capacity.min(served / rate_per_load);
+        if stalls.capacity.is_infinite() {
+            stalls.capacity = UNKNOWN * own.iter().map(|(load, _)| *load).fold(0.0, f64::max);
+        }
         let queue = Queue {
             slope_per_load: slope,
             variation: alone.variation,
@@ -209,7 +234,7 @@ impl Crossing {
             floor: alone.late,
         };
         let curve = Curve::fit(&blocks, limit, queue);
-        let is_known = curve.is_some() || !stalls.is_none() && stalls.capacity.is_finite();
+        let is_known = curve.is_some() || !stalls.is_none();
         let mut crossing = Self {
             curve,
             bound,
@@ -228,15 +253,19 @@ impl Crossing {
         (is_known && !crossing.is_refuted_by(&own)).then_some(crossing)
     }
 
-    /// True if several loads below the root certainly did not keep the bound by themselves: of one alone that
-    /// is chance, and where there are stalls, of all that met one.
+    /// True if several loads below the root certainly did not keep the bound by themselves, or several above it
+    /// did: of one alone that is chance, and where there are stalls, of all that met one, or none.
     fn is_refuted_by(&self, own: &[(f64, BoundVerdict)]) -> bool {
         const BY_CHANCE: usize = 1;
-        let low = self.known_limits().map_or(0.0, |limits| limits.low);
-        let broken = own
-            .iter()
-            .filter(|(load, own)| *load < low && *own == BoundVerdict::Broken);
-        self.stalls.is_none() && broken.count() > BY_CHANCE
+        let Some(limits) = self.known_limits().filter(|_| self.stalls.is_none()) else {
+            return false;
+        };
+        let contradicts = |(load, own): &&(f64, BoundVerdict)| match own {
+            BoundVerdict::Broken => *load < limits.low,
+            BoundVerdict::Kept => limits.high.is_some_and(|high| *load > high),
+            BoundVerdict::Undecided | BoundVerdict::NotMeasured => false,
+        };
+        own.iter().filter(contradicts).count() > BY_CHANCE
     }
 
     /// The load at which the bound is met exactly.
@@ -262,7 +291,7 @@ impl Crossing {
         let [fewer, more] = self.stalls.limits();
         let value = self.load_of(self.limit, 1.0);
         // The errors of curve and stalls are independent; what one of them adds to the other is small.
-        let (down, up) = of_curve.map_or((1.0, 1.0), |root| {
+        let (down, up) = of_curve.map_or((1.0 - SHAPE, 1.0 + SHAPE), |root| {
             let up = root
                 .interval
                 .high
@@ -314,26 +343,26 @@ impl Crossing {
         self.root.interval.filter(|_| self.has_slope && is_served)
     }
 
-    /// What is known of a load that was served, and of which `class` alone says `own`. All loads together
+    /// What is known of a load that was served, and of which its own operations say `own`. All loads together
     /// decide, if they give both ends: of many loads near the root, each judged alone, some would be
-    /// judged wrongly, and in a few seconds a load meets a stall or none. A load far below the root decides
-    /// about itself where they do not.
-    pub fn judged(&self, load: f64, own: BoundVerdict, class: &ClassSummary) -> BoundVerdict {
-        /// So few times as many operations are late as the bound allows.
-        const FAR: f64 = 4.0;
-        let late = class.late.as_ref().map(LateOperations::share);
-        let is_far_below = |late: f64| late * FAR < self.limit;
+    /// judged wrongly, and in a few seconds a load meets a stall or none. A load decides about itself where
+    /// they do not.
+    pub fn judged(&self, load: f64, own: BoundVerdict) -> BoundVerdict {
         let has_stalls = !self.stalls.is_none();
+        // What contradicts the load itself is not certain, unless that met a stall, or none, by chance.
+        let unless = |contrary: BoundVerdict, verdict: BoundVerdict| {
+            if own == contrary && !has_stalls {
+                BoundVerdict::Undecided
+            } else {
+                verdict
+            }
+        };
         match self.known_limits() {
             Some(limits) if has_stalls || (limits.low > 0.0 && limits.high.is_some()) => {
                 if load < limits.low {
-                    BoundVerdict::Kept
+                    unless(BoundVerdict::Broken, BoundVerdict::Kept)
                 } else if limits.high.is_some_and(|high| load > high) {
-                    BoundVerdict::Broken
-                } else if own == BoundVerdict::Kept && !has_stalls && late.is_some_and(is_far_below)
-                {
-                    // The opposite is no proof: in a few seconds a queue is long, or is not.
-                    own
+                    unless(BoundVerdict::Kept, BoundVerdict::Broken)
                 } else {
                     BoundVerdict::Undecided
                 }

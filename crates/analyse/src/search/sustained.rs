@@ -144,7 +144,7 @@ fn rates<'a>(
         let own = class.sustained();
         let verdict = match crossing {
             _ if rate > most => BoundVerdict::Broken,
-            Some(crossing) if !class.is_not_met() => crossing.judged(rate, own, class),
+            Some(crossing) if !class.is_not_met() => crossing.judged(rate, own),
             _ => own,
         };
         Some((rate, point, verdict))

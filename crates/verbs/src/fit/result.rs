@@ -9,7 +9,6 @@
 
 use super::request::{FitRequest, OfferedStream};
 use rigel_analyse::BoundVerdict;
-use rigel_analyse::Estimate;
 use rigel_analyse::figures::confidence::WINDOWS_FOR_MEAN;
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::figures::quantity::count;
@@ -21,6 +20,7 @@ use rigel_analyse::search::bracket::Bracket;
 use rigel_analyse::search::credit::fell_behind;
 use rigel_analyse::search::crossing::{Crossing, ServiceTimes, StallShare};
 use rigel_analyse::search::run_checks::stalled;
+use rigel_analyse::{Estimate, Limits};
 use rigel_model::record::{End, PointRecord, RankLines};
 use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Objective};
 use serde::Serialize;
@@ -79,7 +79,7 @@ pub struct TriedStream {
     pub verdict: BoundVerdict,
     /// The same by what was measured, whether certain or not.
     pub kept: bool,
-    /// True if it is too rare to matter: it decides nothing, unless it is not served.
+    /// True if it is too rare to matter, and was served: it decides nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_rare: bool,
     /// True if the curve through all multiples decides about it, and its own figures do not.
@@ -131,31 +131,38 @@ impl TriedMultiple {
             .filter(|_| point.end == End::Complete)?;
         let of_class = |class: &ClassSummary| {
             let mut stream = TriedStream::of(class, &point.of_ranks)?;
-            stream.is_rare = request.is_rare(stream.kind);
-            let mut curves = curves.iter().filter(|_| is_on_curve(class, point));
-            if let Some(curve) = curves.find(|curve| curve.kind == stream.kind) {
+            let of_ranks = point.of_ranks.iter().flat_map(|of| &of.classes);
+            let is_served = !of_ranks
+                .filter(|own| own.name == class.name)
+                .chain([class])
+                .any(ClassSummary::is_not_met);
+            stream.is_rare = request.is_rare(stream.kind) && is_served;
+            if let Some(curve) = curves.iter().find(|curve| curve.kind == stream.kind) {
                 let own = stream.verdict;
-                stream.verdict = curve.crossing.judged(multiple, own, class);
+                stream.verdict = curve.judged(multiple, own, (class, point));
                 stream.by_curve = own == BoundVerdict::Undecided && stream.verdict != own;
             }
             Some(stream)
         };
         let streams: Vec<TriedStream> = point.classes.iter().filter_map(of_class).collect();
-        let matters = |one: &&TriedStream| !one.is_rare || one.verdict == BoundVerdict::Broken;
-        let deciding = || streams.iter().filter(matters).map(|one| one.verdict);
-        Some(Self {
+        let mut tried = Self {
             multiple,
             measured_s: point.measured_s,
-            verdict: if streams.is_empty() {
-                BoundVerdict::Broken
-            } else if deciding().next().is_none() {
-                BoundVerdict::all_of(streams.iter().map(|one| one.verdict))
-            } else {
-                BoundVerdict::all_of(deciding())
-            },
+            verdict: BoundVerdict::Broken,
             kept: streams.iter().all(|stream| stream.kept),
             streams,
-        })
+        };
+        if !tried.streams.is_empty() {
+            tried.verdict = BoundVerdict::all_of(tried.deciding().map(|one| one.verdict));
+        }
+        Some(tried)
+    }
+
+    /// The streams that decide: those that are not rare, or all if all are.
+    fn deciding(&self) -> impl Iterator<Item = &TriedStream> {
+        let all_are = self.streams.iter().all(|one| one.is_rare);
+        let decides = move |one: &&TriedStream| all_are || !one.is_rare;
+        self.streams.iter().filter(decides)
     }
 
     /// True if the curve through all multiples decides about one of its streams.
@@ -166,17 +173,13 @@ impl TriedMultiple {
     /// The streams that certainly did not hold.
     fn broken(&self) -> Vec<DemandKind> {
         let broken = |one: &&TriedStream| one.verdict == BoundVerdict::Broken;
-        self.streams
-            .iter()
-            .filter(broken)
-            .map(|one| one.kind)
-            .collect()
+        self.deciding().filter(broken).map(|one| one.kind).collect()
     }
 
     /// The ranks on which a stream certainly did not hold, the worst of each stream first.
     fn broken_on(&self) -> Vec<u32> {
         let is_broken = |verdict: BoundVerdict| verdict == BoundVerdict::Broken;
-        let streams = || self.streams.iter().filter(|one| is_broken(one.verdict));
+        let streams = || self.deciding().filter(|one| is_broken(one.verdict));
         let worst = streams().filter_map(TriedStream::worst_host);
         let others = streams().flat_map(|one| &one.hosts);
         let mut ranks: Vec<u32> = Vec::new();
@@ -294,14 +297,38 @@ fn is_on_curve(class: &ClassSummary, point: &PointSummary) -> bool {
         && judged(class) == class.sustained()
 }
 
-/// The late operations of a stream over all multiples.
+/// The late operations and the stalls of a stream over all multiples.
 struct StreamCurve {
     kind: DemandKind,
-    crossing: Crossing,
+    crossing: Option<Crossing>,
+    stalls: StallShare,
+}
+
+impl StreamCurve {
+    /// What all multiples together say of one, of which its own figures say `own`.
+    fn judged(
+        &self,
+        multiple: f64,
+        own: BoundVerdict,
+        (class, point): (&ClassSummary, &PointSummary),
+    ) -> BoundVerdict {
+        match &self.crossing {
+            Some(crossing) if is_on_curve(class, point) => crossing.judged(multiple, own),
+            _ if own == BoundVerdict::Kept
+                && point.of_ranks.is_empty()
+                && self.stalls.would_break(class) =>
+            {
+                BoundVerdict::Undecided
+            }
+            _ => own,
+        }
+    }
 }
 
 /// The curves of the streams that have a quantile to keep. Of several hosts each is judged alone.
 fn curves(points: &[PointSummary], request: &FitRequest) -> Vec<StreamCurve> {
+    /// Part of what is served at most.
+    const BUSY: f64 = 0.8;
     let curve = |kind: DemandKind| {
         let of_kind = || {
             points.iter().filter_map(|point| {
@@ -314,18 +341,28 @@ fn curves(points: &[PointSummary], request: &FitRequest) -> Vec<StreamCurve> {
             let is_part = class.is_not_met() || is_on_curve(class, point);
             is_part.then_some((multiple, class))
         });
+        // Near what is served at most, queues look like stalls.
+        let not_met = of_kind().filter(|(_, class)| class.is_not_met());
+        let served = not_met
+            .map(|(_, class)| class.iops)
+            .fold(f64::INFINITY, f64::min);
         let mut stalls = StallShare::below(f64::INFINITY);
         for (point, class) in of_kind() {
-            stalls.include(class, point.measured_s);
+            if class.offered.is_some_and(|rate| rate <= BUSY * served) {
+                stalls.include(class, point.measured_s);
+            }
         }
         let alone = alone(of_kind()).unwrap_or(ServiceTimes::UNKNOWN);
-        let crossing = Crossing::of(classes, alone, stalls)?;
-        Some(StreamCurve { kind, crossing })
+        StreamCurve {
+            kind,
+            crossing: Crossing::of(classes, alone, stalls),
+            stalls: stalls.at_most(served),
+        }
     };
     DemandKind::ALL
         .into_iter()
         .filter(|kind| !request.is_rare(*kind))
-        .filter_map(curve)
+        .map(curve)
         .collect()
 }
 
@@ -371,29 +408,56 @@ impl Tried {
         }
     }
 
-    /// The multiple at which the first stream meets its objective exactly; `None` if no stream has a
-    /// curve, one end of its interval is not known, or it contradicts what was decided alone.
-    pub(super) fn root(&self) -> Option<Estimate> {
-        let roots = || self.curves.iter().map(|curve| &curve.crossing);
-        let first = roots().filter_map(|crossing| crossing.within(&self.bracket, f64::INFINITY));
-        let mut first = first.min_by(|one, other| one.value.total_cmp(&other.value))?;
-        // Another stream may break below it.
-        let lows = roots().map(|crossing| crossing.root().least());
-        let low = lows.fold(first.least(), f64::min);
-        if let Some(limits) = &mut first.interval {
-            limits.low = low.max(self.bracket.held.unwrap_or(0.0));
-        }
-        Some(first)
+    /// The multiple at which a stream meets its objective exactly: by its curve, or somewhere between those
+    /// that were decided alone. `None` if one end is not known.
+    fn root_of(&self, kind: DemandKind) -> Option<Estimate> {
+        let verdicts = self.multiples.iter().filter_map(|tried| {
+            let stream = tried.deciding().find(|stream| stream.kind == kind)?;
+            Some((tried.multiple, stream.verdict))
+        });
+        let decided = Bracket::of(verdicts);
+        self.crossing(kind)
+            .and_then(|crossing| crossing.within(&decided, f64::INFINITY))
+            .or_else(|| decided.between(f64::INFINITY))
     }
 
-    /// The multiple that tells most about the root, `turn` being the number of visits so far.
+    fn crossing(&self, kind: DemandKind) -> Option<&Crossing> {
+        let mut curves = self.curves.iter();
+        let own = curves.find(|curve| curve.kind == kind)?;
+        own.crossing.as_ref()
+    }
+
+    /// The streams of which both ends are known, with their roots, the lowest first.
+    fn roots(&self) -> Vec<(DemandKind, Estimate)> {
+        let of_kind = |kind| Some((kind, self.root_of(kind)?));
+        let mut roots: Vec<_> = DemandKind::ALL.into_iter().filter_map(of_kind).collect();
+        roots.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+        roots
+    }
+
+    /// The multiple at which the first stream meets its objective exactly; `None` if no stream has one that is
+    /// known.
+    pub(super) fn root(&self) -> Option<Estimate> {
+        let roots = self.roots();
+        let (_, first) = roots.first()?;
+        // Another stream may break below it.
+        let curves = self.curves.iter().filter_map(|one| one.crossing.as_ref());
+        let of_curves = curves.map(|crossing| crossing.root().least());
+        let lows = roots.iter().map(|(_, root)| root.least()).chain(of_curves);
+        let low = lows.fold(first.least(), f64::min);
+        let highs = roots.iter().map(|(_, root)| root.greatest());
+        let limits = Limits {
+            low: low.max(self.bracket.held.unwrap_or(0.0)),
+            high: Some(highs.fold(first.greatest(), f64::min)),
+        };
+        Some(Estimate::new(first.value, Some(limits)))
+    }
+
+    /// The multiple that tells most about the root, `turn` being the number of visits so far; `None` if the
+    /// first stream has no curve.
     pub(super) fn next_beside(&self, turn: usize) -> Option<f64> {
-        let root = |curve: &&StreamCurve| curve.crossing.root().value;
-        let first = self
-            .curves
-            .iter()
-            .min_by(|one, other| root(one).total_cmp(&root(other)))?;
-        Some(first.crossing.next_load(turn))
+        let (first, _) = *self.roots().first()?;
+        Some(self.crossing(first)?.next_load(turn))
     }
 }
 
