@@ -131,6 +131,15 @@ impl LatencyFigure {
         all.filter(move |figure| figure.is_shown_in(output))
     }
 
+    /// The figure that is this quantile.
+    pub fn of_quantile(quantile: f64) -> Option<Self> {
+        let is_it = |figure: &Self| match figure.statistic() {
+            Statistic::Quantile(own) => (own - quantile).abs() < 1e-9,
+            _ => false,
+        };
+        Self::ALL.iter().copied().find(is_it)
+    }
+
     /// True if an output shows it.
     pub fn is_shown_in(self, output: ShownIn) -> bool {
         self.narrowest() >= output

@@ -80,6 +80,32 @@ impl<T: Copy + PartialOrd> Bracket<T> {
 }
 
 impl Bracket<f64> {
+    /// Warns of an answer that hardly says where between these loads it is: over this factor or more, or not at
+    /// all. `answer` is what it is the answer to, such as `the multiple`, `name` names a load.
+    pub fn uncertainty(
+        &self,
+        found: Option<Estimate>,
+        (answer, hint): (&str, &str),
+        name: impl Fn(f64) -> String,
+    ) -> Option<Finding> {
+        const FACTOR: f64 = 1.5;
+        let next = self.undecided.or(self.not_held);
+        let what = match (found.and_then(|found| found.interval?.both()), self.held) {
+            (Some(ends), _) if ends.high >= FACTOR * ends.low => {
+                let ends = format!("{} and {}", name(ends.low), name(ends.high));
+                format!("{answer} is known only to lie between {ends}")
+            }
+            (None, Some(held)) if next.is_some_and(|next| next >= FACTOR * held) => {
+                format!("{answer} is known only to lie above {}", name(held))
+            }
+            (None, None) if self.verdict() == BoundVerdict::Undecided && self.any => {
+                format!("{answer} is not known: nothing that was tried certainly held")
+            }
+            _ => return None,
+        };
+        Some(Finding::warning(FindingName::RateUncertain, what, hint))
+    }
+
     /// The middle, in ratio, between the highest load that was held and the lowest that was not, none being held
     /// above `most`. `None` unless both are known.
     pub fn between(&self, most: f64) -> Option<Estimate> {
@@ -135,6 +161,33 @@ mod tests {
         assert_eq!(of(&both[..1], f64::INFINITY), None);
         assert_eq!(of(&both[1..], 2.25), None);
         assert_eq!(of(&both, 0.5), None, "held above the maximum");
+    }
+
+    #[test]
+    fn an_answer_that_is_hardly_known_is_a_warning() {
+        let of = |loads: &[(f64, BoundVerdict)], found: Option<[f64; 2]>| {
+            let found =
+                found.map(|[low, high]| Estimate::new(low, Some(Interval { low, high }.into())));
+            let bracket = Bracket::of(loads.iter().copied());
+            let finding = bracket.uncertainty(found, ("it", "longer"), |load| load.to_string());
+            finding.map(|finding| finding.what)
+        };
+        let said = |what: &str| Some(format!("it is {what}"));
+        let loads = [(2.0, Kept), (4.0, Undecided)];
+        assert_eq!(of(&loads, Some([2.0, 2.5])), None);
+        assert_eq!(
+            of(&loads, Some([2.0, 3.0])),
+            said("known only to lie between 2 and 3")
+        );
+        assert_eq!(of(&loads, None), said("known only to lie above 2"));
+        assert_eq!(of(&[(2.0, Kept), (2.5, Undecided)], None), None);
+        assert_eq!(of(&[(2.0, Kept)], None), None, "nothing higher was tried");
+        assert_eq!(
+            of(&loads[1..], None),
+            said("not known: nothing that was tried certainly held")
+        );
+        assert_eq!(of(&[(2.0, Broken)], None), None);
+        assert_eq!(of(&[], None), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
 use super::shape::CurveShape;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
-use rigel_model::{Arrivals, Bound, Coordinates, Finding, FindingName, Nanos, Step};
+use rigel_model::{Arrivals, Bound, Coordinates, Finding, Nanos, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
 use rigel_stats::verdict::BoundVerdict;
@@ -21,8 +21,8 @@ use serde::Serialize;
 /// the bound, and the lowest that certainly did not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Sustained {
-    /// The rate at which the bound is met exactly, by a curve through all offered rates. `None`
-    /// without a bound, if no operation was late, or if one end of its interval is not known.
+    /// The rate at which the bound is met exactly, by all offered rates. `None` without
+    /// a bound, or if one end of its interval is not known.
     pub rate: Option<Estimate>,
     /// Figures at the highest rate that was fully served and certainly kept the bound; `None` if no
     /// rate did.
@@ -49,6 +49,9 @@ pub struct Sustained {
     /// How the operations of the rates were spaced.
     #[serde(skip)]
     pub arrivals: Arrivals,
+    /// The offered rates between which the bound is met exactly.
+    #[serde(skip)]
+    bracket: Bracket<f64>,
 }
 
 impl Sustained {
@@ -100,36 +103,30 @@ impl Sustained {
         }
     }
 
+    /// The same of operations that were spaced so.
+    #[must_use]
+    pub fn arriving(self, arrivals: Arrivals) -> Self {
+        Self { arrivals, ..self }
+    }
+
     /// Warnings of rates that contradict each other, and of a rate that is hardly known.
     pub fn warnings(&self) -> impl Iterator<Item = Finding> {
         self.contradiction().into_iter().chain(self.uncertainty())
     }
 
-    /// Warns of an interval that reaches over this factor or more, and where no rate is decided.
+    /// Warns of a rate that is hardly known.
     fn uncertainty(&self) -> Option<Finding> {
-        const FACTOR: f64 = 1.5;
-        let what = if let Some(rate) = self.rate {
-            let interval = rate.interval.and_then(Limits::both)?;
-            (interval.high >= FACTOR * interval.low).then(|| {
-                format!(
-                    "the rate within the bound is known only to lie between {} and {} per second",
-                    count(interval.low),
-                    count(interval.high)
-                )
-            })
-        } else {
-            let is_open = self.offered_verdict == Some(BoundVerdict::Undecided);
-            is_open.then(|| "whether any offered rate stays within the bound is undecided".into())
-        };
         let hint = "measure longer, with `--for 15min`";
-        what.map(|what| Finding::warning(FindingName::RateUncertain, what, hint))
+        self.bracket
+            .uncertainty(self.rate, ("the rate within the bound", hint), |rate| {
+                format!("{} per second", count(rate))
+            })
     }
 
     /// Warns of a rate that was served above one that was not.
     fn contradiction(&self) -> Option<Finding> {
-        let (broken, above) = self.broken_rate.zip(self.contradicting_rate)?;
-        let bracket = Bracket::of([(broken, BoundVerdict::Broken), (above, BoundVerdict::Kept)]);
-        bracket.contradiction(|rate| format!("{} per second", count(rate as f64)))
+        self.bracket
+            .contradiction(|rate| format!("{} per second", count(rate)))
     }
 }
 
@@ -214,6 +211,7 @@ pub fn sustained_below(points: &[PointSummary], most: f64, used_up: bool) -> Sus
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
             .and_then(|(point, class)| AtLoad::of(point, class)),
         arrivals: Arrivals::Poisson,
+        bracket,
     }
 }
 

@@ -190,7 +190,7 @@ fn offered(result: &CurveResult, naming: Naming) -> String {
         _ => sustained.rate.map_or_else(String::new, |rate| {
             let rate = Amount::new(rate, Unit::Number).in_cell();
             let arriving = sustained.arrivals.in_words();
-            format!(" By a curve through all rates it serves {rate} {operations} per second that arrive {arriving}{within}.")
+            format!(" By all rates it serves {rate} {operations} per second that arrive {arriving}{within}.")
         }),
     };
     if let (Some(closed), Some(_)) = (sustained.closed, &result.bound) {

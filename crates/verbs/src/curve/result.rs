@@ -143,10 +143,9 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
     let own = of_log(&points, first);
     let (shape, maximum) = closed_loop(&own, precision);
     let maximum = maximum.map(|maximum| maximum.in_states(variation));
-    let sustained = Sustained {
-        arrivals: arrivals(records),
-        ..sustained(&own).at_most(maximum, &shape)
-    };
+    let sustained = sustained(&own)
+        .at_most(maximum, &shape)
+        .arriving(arrivals(records));
     CurveResult {
         log: None,
         logs,

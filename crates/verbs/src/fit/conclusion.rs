@@ -231,6 +231,7 @@ mod tests {
                 done_per_s,
                 mean_us: Some(known(5000.0)),
                 p99_us: Some(known(9000.0)),
+                judged_us: Some(known(9000.0)),
                 objective: Some(ObjectiveVerdict {
                     objective,
                     verdict: BoundVerdict::Broken,

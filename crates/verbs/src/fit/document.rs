@@ -3,8 +3,9 @@
 
 use super::conclusion::interval_in_words;
 use super::request::FitRequest;
-use super::result::{FitResult, TriedMultiple, TriedStream, is_same};
+use super::result::{FitResult, TriedMultiple, TriedStream, is_same, judged_figure};
 use rigel_analyse::demand::stream_objective::{assumed_in_words, objective_in_words};
+use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::figures::quantity::multiple as rounded;
 use rigel_analyse::{BoundVerdict, Conclusion, Estimate, PointSummary, RunTrust, quantity};
 use rigel_model::record::RankGroup;
@@ -236,39 +237,17 @@ fn headline(
     stream: &TriedStream,
 ) -> Option<Headline> {
     let objective = stream.objective.map(|known| known.objective);
-    let figure = judged(stream, objective)?;
-    let name = if is_of_mean(objective) {
-        "mean_us"
-    } else {
-        "p99_us"
-    };
-    let label = format!(
-        "{} of {}",
-        name.trim_end_matches("_us"),
-        stream.kind.words()
-    );
+    let figure = stream.judged_us?;
+    let label = format!("{} of {}", measure_name(objective), stream.kind.words());
     let limit = objective.map_or_else(String::new, |objective| {
         format!("; {}", objective_in_words(objective))
     });
     Some(parts::latency(
-        &format!("fit.multiples.{at}.streams.{index}.{name}.value"),
+        &format!("fit.multiples.{at}.streams.{index}.judged_us.value"),
         &label,
         figure,
         format!("at {} ×{limit}", rounded(tried.multiple)),
     ))
-}
-
-fn is_of_mean(objective: Option<Objective>) -> bool {
-    matches!(objective, Some(Objective(Measure::Mean(_))))
-}
-
-/// The figure that an objective is about, or p99; `None` if nothing completed.
-fn judged(stream: &TriedStream, objective: Option<Objective>) -> Option<Estimate> {
-    if is_of_mean(objective) {
-        stream.mean_us
-    } else {
-        stream.p99_us
-    }
 }
 
 fn sections(
@@ -550,12 +529,12 @@ fn multiples(request: &FitRequest, result: &FitResult, group: Option<&RankGroup>
 
 /// `p99`, `mean`.
 fn measure_name(objective: Option<Objective>) -> String {
+    let label = judged_figure(objective).label();
     match objective.map(|objective| objective.0) {
-        Some(Measure::Mean(_)) => "mean".into(),
-        Some(Measure::Quantile(quantile, _)) if (quantile - 0.99).abs() > 1e-9 => {
-            format!("p99, judged by {},", quantile_name(quantile))
+        Some(Measure::Quantile(quantile, _)) if LatencyFigure::of_quantile(quantile).is_none() => {
+            format!("{label}, judged by {},", quantile_name(quantile))
         }
-        _ => "p99".into(),
+        _ => label.into(),
     }
 }
 
@@ -607,7 +586,7 @@ fn each_multiple(
         table = table
             .time(&heading, |tried| {
                 let stream = tried.streams.iter().find(|stream| stream.kind == *kind);
-                let figure = stream.and_then(|stream| judged(stream, objective))?;
+                let figure = stream.and_then(|stream| stream.judged_us)?;
                 // The intervals of many streams would not fit into a line.
                 let interval = figure
                     .interval
@@ -652,7 +631,7 @@ fn chart(request: &FitRequest, result: &FitResult, kinds: &[DemandKind]) -> Opti
             .iter()
             .filter_map(|tried| {
                 let stream = tried.streams.iter().find(|stream| stream.kind == *kind)?;
-                Some((tried.multiple, judged(stream, objective)?))
+                Some((tried.multiple, stream.judged_us?))
             })
             .collect();
         series.push(Series {

@@ -53,6 +53,8 @@ pub struct HostStream {
     pub mean_us: Option<Estimate>,
     /// 99th percentile of response time.
     pub p99_us: Option<Estimate>,
+    /// The figure that the objective is about.
+    pub judged_us: Option<Estimate>,
     /// Whether this host was served and kept the objective.
     pub verdict: BoundVerdict,
     /// The same by what was measured, whether certain or not.
@@ -73,6 +75,8 @@ pub struct TriedStream {
     pub mean_us: Option<Estimate>,
     /// 99th percentile of response time.
     pub p99_us: Option<Estimate>,
+    /// The figure that its objective is about.
+    pub judged_us: Option<Estimate>,
     /// What it must keep, and whether it does.
     pub objective: Option<ObjectiveVerdict>,
     /// Whether it was served and kept its objective.
@@ -140,7 +144,7 @@ impl TriedMultiple {
             if let Some(curve) = curves.iter().find(|curve| curve.kind == stream.kind) {
                 let own = stream.verdict;
                 stream.verdict = curve.judged(multiple, own, (class, point));
-                stream.by_curve = own == BoundVerdict::Undecided && stream.verdict != own;
+                stream.by_curve = ![own, BoundVerdict::Undecided].contains(&stream.verdict);
             }
             Some(stream)
         };
@@ -216,6 +220,7 @@ impl TriedStream {
             done_per_s: all.done_per_s,
             mean_us: all.mean_us,
             p99_us: all.p99_us,
+            judged_us: all.judged_us,
             objective: class.objective,
             verdict,
             kept,
@@ -229,17 +234,7 @@ impl TriedStream {
     /// is undecided, else any; of these, the one with the highest figure that the objective is
     /// about. `None` if one process measured alone.
     pub fn worst_host(&self) -> Option<&HostStream> {
-        let is_of_mean = self
-            .objective
-            .is_some_and(|known| matches!(known.objective, Objective(Measure::Mean(_))));
-        let figure = |host: &HostStream| {
-            let estimate = if is_of_mean {
-                host.mean_us
-            } else {
-                host.p99_us
-            };
-            estimate.map_or(f64::INFINITY, |estimate| estimate.value)
-        };
+        let figure = |host: &HostStream| host.judged_us.map_or(f64::INFINITY, |known| known.value);
         let of_verdict = |host: &&HostStream| host.verdict == self.verdict;
         self.hosts
             .iter()
@@ -256,9 +251,22 @@ impl HostStream {
             done_per_s: class.iops,
             mean_us: class.time(LatencyFigure::Mean),
             p99_us: class.time(LatencyFigure::P99),
+            judged_us: class.time(judged_figure(class.objective.map(|known| known.objective))),
             verdict: judged(class),
             kept: class.kept(),
         }
+    }
+}
+
+/// The figure of response times that an objective is about; p99 without one, and for a quantile that is no figure.
+pub(super) fn judged_figure(objective: Option<Objective>) -> LatencyFigure {
+    match objective.map(|objective| objective.0) {
+        Some(Measure::Mean(_)) => LatencyFigure::Mean,
+        Some(Measure::Max(_)) => LatencyFigure::Max,
+        Some(Measure::Quantile(quantile, _)) => {
+            LatencyFigure::of_quantile(quantile).unwrap_or(LatencyFigure::P99)
+        }
+        Some(Measure::Rate(_)) | None => LatencyFigure::P99,
     }
 }
 
@@ -505,7 +513,7 @@ pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> 
         verdict,
         breaks_first,
         breaks_on,
-        findings: findings(request, &multiples, (records, &points)),
+        findings: findings(request, (&multiples, carries), (records, &points)),
         multiples,
         offered: request.offered(),
         points,
@@ -543,14 +551,17 @@ fn leave_out_expected(point: &mut PointSummary, multiples: &[TriedMultiple]) {
 
 fn findings(
     request: &FitRequest,
-    multiples: &[TriedMultiple],
+    (multiples, carries): (&[TriedMultiple], Option<Estimate>),
     (records, points): (&[PointRecord], &[PointSummary]),
 ) -> Vec<Finding> {
     // What speaks against the demand comes first: no figure of the fit is better than that.
     let mut findings = request.findings.clone();
     findings.extend(stalled(records, points));
     findings.extend(fell_behind(records));
-    findings.extend(bracket(multiples).contradiction(|at| format!("{} ×", multiple(at))));
+    let (found, times) = (bracket(multiples), |at| format!("{} ×", multiple(at)));
+    findings.extend(found.contradiction(times));
+    let hint = "measure longer, with `--point-time 60s`";
+    findings.extend(found.uncertainty(carries, ("the multiple", hint), times));
     findings.extend(too_few(request, multiples));
     findings.extend(left_out(request, multiples));
     if !request.interval.censored.is_empty() {
