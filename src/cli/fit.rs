@@ -204,6 +204,7 @@ impl FitArgs {
             None => None,
         };
         refuse_nothing_to_offer(&request)?;
+        request.highest = request.highest.min(most_multiple(&request)?);
         request.objectives = objectives(&self.slo, &request)?;
         let request = Box::new(request);
         match access {
@@ -585,6 +586,24 @@ fn refuse_nothing_to_offer(request: &FitRequest) -> Result<(), Error> {
     ))
 }
 
+/// The multiple up to which a demand is offered at most. Refuses one of which nobody offers even the lowest.
+fn most_multiple(request: &FitRequest) -> Result<f64, Error> {
+    /// Operations per second.
+    const MOST: f64 = 100e6;
+    let offered: f64 = request.offered().iter().map(|one| one.per_s).sum();
+    if offered * request.lowest.max(1.0) <= MOST {
+        return Ok(MOST / offered);
+    }
+    Err(usage!(
+        "{label} of {named} asks for {offered} I/Os per second, and at most {most} are offered",
+        "look at its columns: are they operations of an interval, or per second?",
+        label = request.interval.label,
+        named = request.named,
+        offered = quantity::count(offered.round()),
+        most = quantity::count(MOST)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -598,5 +617,13 @@ mod tests {
         let said = refuse_nothing_to_offer(&asked).unwrap_err().to_string();
         assert!(said.contains("0.4 I/Os per second"), "{said}");
         assert!(refuse_nothing_to_offer(&request(Vec::new())).is_err());
+    }
+
+    #[test]
+    fn a_demand_that_nobody_offers_is_refused_and_its_multiples_end_where_nobody_does() {
+        let asked = |per_s| request(vec![stream(DemandKind::RandomReads, per_s, None)]);
+        assert_eq!(most_multiple(&asked(1e6)).ok(), Some(100.0));
+        let said = most_multiple(&asked(2e9)).unwrap_err().to_string();
+        assert!(said.contains("asks for 2,000,000,000 I/Os"), "{said}");
     }
 }
