@@ -258,6 +258,27 @@ fn a_calibration_and_a_fit_of_one_demand_never_contradict_each_other() {
 }
 
 #[test]
+fn what_rigel_itself_limits_says_nothing_of_the_storage() {
+    // 512 servers of 5 ms serve 102,400 a second, and 256 operations in flight are half of that.
+    let asked = request(
+        vec![stream(DemandKind::RandomReads, 1000.0, 8192.0)],
+        &["random reads p99<30ms"],
+    );
+    let (found, _) = fitted("512,5ms", &asked, 1);
+    assert_eq!(found.not_held, None, "{}", said(&found));
+    assert!(
+        found.held.is_some_and(|held| held >= 32.0),
+        "{}",
+        said(&found)
+    );
+    let mut of_points = found.points.iter().flat_map(|point| &point.findings);
+    assert!(of_points.any(|finding| finding.is(FindingName::NotReached)));
+    // Eight servers have a queue.
+    let (found, _) = fitted("8,5ms", &asked, 1);
+    assert!(found.not_held.is_some(), "{}", said(&found));
+}
+
+#[test]
 fn a_multiple_that_met_no_stall_does_not_hold_for_that() {
     // Of the time 0.8 % are stalls of 0.1 s, which no p99.9 of 20 ms bears at any rate, and no maximum of 50 ms.
     for objective in ["p99.9<20ms", "max<50ms"] {

@@ -115,6 +115,9 @@ pub struct ClassSummary {
     pub io_bytes: u32,
     /// Number of operations that closed loops keep outstanding.
     pub outstanding: u32,
+    /// Number of operations that all of its loops may have in flight.
+    #[serde(skip)]
+    pub in_flight_max: u64,
     /// Completed operations.
     pub done: u64,
     /// Completed reads.
@@ -517,6 +520,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
         name: stream.name.clone(),
         io_bytes: stream.length,
         outstanding: stream.loads.iter().map(closed_depth).sum(),
+        in_flight_max: in_flight,
         done: total.done,
         reads: done_of(stream, Kind::Read),
         writes: done_of(stream, Kind::Write) + done_of(stream, Kind::Log),

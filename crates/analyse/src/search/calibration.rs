@@ -13,7 +13,7 @@ use super::large::{LargeReads, drained};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use super::sustained::{Sustained, is_small_read, open_to_stalls, sustained_below};
+use super::sustained::{Sustained, is_small_read, judge_together, sustained_below};
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, widen_reads};
 use rigel_model::record::PointRecord;
@@ -184,7 +184,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         .collect();
     let mut buckets = Buckets::of(records);
     let variation = widen_reads(&mut points, buckets.bytes.is_some());
-    open_to_stalls(&mut points);
+    judge_together(&mut points);
     buckets.explain(&mut points);
     let of = |step: Step| {
         let chosen = points.iter().filter(move |point| point.step() == step);

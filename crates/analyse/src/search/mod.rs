@@ -11,6 +11,7 @@ pub mod closing;
 pub mod credit;
 pub mod crossing;
 pub mod delivered;
+mod full_flights;
 pub mod kernel_witness;
 mod large;
 pub mod reference;

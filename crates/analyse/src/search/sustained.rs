@@ -8,6 +8,7 @@
 use super::at_load::{AtLoad, reads_alone};
 use super::bracket::Bracket;
 use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
+use super::full_flights::undecide_full_flights;
 use super::shape::CurveShape;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
@@ -80,7 +81,7 @@ impl Sustained {
                 .map_or(at, |maximum| at.with_rate(maximum.iops))
         });
         let most = maximum
-            .filter(|_| curve.knee.is_some())
+            .filter(|_| curve.knee.is_some_and(|knee| knee.bounded_above))
             .map(|most| most.iops);
         let capped = |rate: Estimate| {
             let Some(most) = most else { return rate };
@@ -263,9 +264,16 @@ fn stalls(points: &[PointSummary]) -> StallShare {
     share.confirmed()
 }
 
+/// What all points together say of one that it does not show itself: loads that waited for Rigel, and stalls
+/// that it met none of.
+pub fn judge_together(points: &mut [PointSummary]) {
+    undecide_full_flights(points);
+    open_to_stalls(points);
+}
+
 /// Takes the upper end from each quantile of an offered rate that met no stall, if those of the other
 /// measurements come often enough to decide about it: the rate met none by chance.
-pub fn open_to_stalls(points: &mut [PointSummary]) {
+fn open_to_stalls(points: &mut [PointSummary]) {
     /// The part of the operations beyond a quantile that may be delayed by stalls before they count.
     const PART: f64 = 0.2;
     let stalls = stalls(points);

@@ -417,6 +417,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         name,
         io_bytes: flow.io_bytes.unwrap_or(0),
         outstanding: reported.outstanding.unwrap_or(0),
+        in_flight_max: reported.outstanding.unwrap_or(0).into(),
         done,
         reads: of_kind("read"),
         writes: of_kind("write"),

@@ -14,7 +14,7 @@ use rigel_analyse::search::calibration::at_plateau;
 use rigel_analyse::search::delivered::{Delivered, DeliveredRates};
 use rigel_analyse::search::run_checks::{self, CacheTest};
 use rigel_analyse::search::shape::{CurveShape, curve_shape};
-use rigel_analyse::search::sustained::{Sustained, open_to_stalls, sustained};
+use rigel_analyse::search::sustained::{Sustained, judge_together, sustained};
 use rigel_model::record::PointRecord;
 use rigel_model::{ActiveRanks, Arrivals, Bound, Finding, Load, LogKind, Provisioned, Ratio, Step};
 use serde::Serialize;
@@ -136,7 +136,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         .collect();
     let variation = variation(&points, false);
     widen(&mut points);
-    open_to_stalls(&mut points);
+    judge_together(&mut points);
     let points = points;
     let logs = logs(&points, precision);
     let first = logs.first().map(|first| first.log);

@@ -9,7 +9,7 @@ use super::result::{ExpectResult, ExpectedLine, not_served, unit_of};
 use rigel_analyse::compare::subject::Maxima;
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::plan::visits::time_used;
-use rigel_analyse::search::sustained::open_to_stalls;
+use rigel_analyse::search::sustained::judge_together;
 use rigel_analyse::{
     BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, ExpectedVerdict, PointSummary,
     RateMet, summaries, summarise_judged, widen_at,
@@ -70,7 +70,7 @@ pub fn expected_by(evidence: RunEvidence, expectations: &[Expectation]) -> Expec
     let measured = records.iter().map(|record| summarise_judged(record, &by));
     let mut points: Vec<PointSummary> = measured.collect();
     widen_at(&mut points, by.error);
-    open_to_stalls(&mut points);
+    judge_together(&mut points);
     for (point, record) in points.iter_mut().zip(records) {
         point.coordinates = load_of(record);
     }

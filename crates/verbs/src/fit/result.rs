@@ -20,6 +20,7 @@ use rigel_analyse::search::bracket::Bracket;
 use rigel_analyse::search::credit::fell_behind;
 use rigel_analyse::search::crossing::{Crossing, ServiceTimes, StallShare};
 use rigel_analyse::search::run_checks::stalled;
+use rigel_analyse::search::sustained::judge_together;
 use rigel_analyse::{Estimate, Limits};
 use rigel_model::record::{End, PointRecord, RankLines};
 use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Objective};
@@ -477,6 +478,7 @@ pub fn bracket(multiples: &[TriedMultiple]) -> Bracket<f64> {
 /// Evaluates the records of a fit; `lines` has what each rank measured, if there were several.
 pub fn fit(records: &[PointRecord], lines: &RankLines, request: &FitRequest) -> FitResult {
     let mut points: Vec<PointSummary> = records.iter().map(summarise).collect();
+    judge_together(&mut points);
     points.iter_mut().for_each(|point| add_ranks(point, lines));
     let tried = Tried::of(&points, request);
     let root = tried.root();
