@@ -270,7 +270,7 @@ struct CsvColumns {
     end: Option<usize>,
     seconds: Option<usize>,
     values: Vec<usize>,
-    count: Option<usize>,
+    counts: Vec<usize>,
     names: Vec<String>,
 }
 
@@ -507,6 +507,22 @@ fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign,
     }
 }
 
+/// The column of counts among these lower-case names; both of reads and of writes, which are two figures of one time.
+fn counts_among(lower: &[String]) -> Vec<usize> {
+    let place = |wanted: &&str| lower.iter().position(|name| name == wanted);
+    let of = |word: &str| {
+        let mut all = COUNT.iter().filter(|name| name.contains(word));
+        all.find_map(place)
+    };
+    let first = COUNT.iter().find_map(place);
+    match (of("read"), of("write")) {
+        (Some(reads), Some(writes)) if [Some(reads), Some(writes)].contains(&first) => {
+            vec![reads, writes]
+        }
+        _ => first.into_iter().collect(),
+    }
+}
+
 /// True if a column of this lower-case name is a rate, that is, per second.
 fn is_rate(name: &str) -> bool {
     let name = name.replace(['(', ')', '[', ']'], " ");
@@ -585,12 +601,10 @@ fn places(
     // If the duration is named explicitly, a column called `end` may contain anything: in a soak's
     // csv it contains words.
     let end = listed(END).filter(|at| *at != begin && columns.seconds.is_none());
-    let count = columns
-        .count
-        .as_deref()
-        .map_or(Ok(listed(COUNT)), |wanted| {
-            column("--count", wanted).map(Some)
-        })?;
+    let mut counts = match &columns.count {
+        Some(wanted) => vec![column("--count", wanted)?],
+        None => counts_among(&lower),
+    };
     let mut values = columns
         .values
         .iter()
@@ -600,7 +614,7 @@ fn places(
         let is_value = |at: &usize| VALUE.contains(&lower[*at].as_str()) || is_rate(&lower[*at]);
         values = (0..names.len()).filter(is_value).collect();
     }
-    if values.is_empty() && count.is_none() {
+    if values.is_empty() && counts.is_empty() {
         let is_rest =
             |at: &usize| ![Some(begin), end, seconds].contains(&Some(*at)) && !is_time(*at);
         values = (0..names.len()).filter(is_rest).collect();
@@ -614,15 +628,15 @@ fn places(
     }
     if values.is_empty() && seconds.is_none() && end.is_none() {
         // A count without a duration is a value like any other.
-        values.extend(count);
+        values.append(&mut counts);
     }
-    let count = count.filter(|at| !values.contains(at) && values.len() <= 1);
+    counts.retain(|at| !values.contains(at) && values.len() <= 1);
     Ok(CsvColumns {
         begin,
         end,
         seconds,
         values,
-        count,
+        counts,
         names,
     })
 }
@@ -633,7 +647,7 @@ impl CsvColumns {
         self.values
             .iter()
             .copied()
-            .chain(self.count)
+            .chain(self.counts.iter().copied())
             .chain(self.seconds)
     }
 
@@ -650,12 +664,10 @@ impl CsvColumns {
                 samples: Vec::new(),
             }
         };
-        let counted = self.count.filter(|_| self.values.is_empty());
-        self.values
-            .iter()
-            .map(|at| of(*at, true))
-            .chain(counted.map(|at| of(at, false)))
-            .collect()
+        if self.values.is_empty() {
+            return self.counts.iter().map(|at| of(*at, false)).collect();
+        }
+        self.values.iter().map(|at| of(*at, true)).collect()
     }
 
     /// Notes about assumptions for the columns.
@@ -725,35 +737,24 @@ impl RowReader<'_> {
         if let (Some(end), None) = (end, places.seconds) {
             self.lengths.push((line, end.since(begin)));
         }
-        let count = places
-            .count
-            .map(|at| self.number(line, row, at))
-            .transpose()?
-            .flatten();
+        let counted = |value, count| Counted {
+            begin,
+            seconds,
+            value,
+            count,
+        };
         if places.values.is_empty() {
-            self.add(
-                line,
-                &mut series[0],
-                Counted {
-                    begin,
-                    seconds,
-                    value: None,
-                    count,
-                },
-            );
+            for (at, one) in places.counts.iter().zip(series.iter_mut()) {
+                let count = self.number(line, row, *at)?;
+                self.add(line, one, counted(None, count));
+            }
+            return Ok(());
         }
+        let first = places.counts.first();
+        let count = first.map(|at| self.number(line, row, *at)).transpose()?;
         for (at, one) in places.values.iter().zip(series.iter_mut()) {
             let value = self.number(line, row, *at)?;
-            self.add(
-                line,
-                one,
-                Counted {
-                    begin,
-                    seconds,
-                    value,
-                    count,
-                },
-            );
+            self.add(line, one, counted(value, count.flatten()));
         }
         Ok(())
     }
@@ -904,6 +905,27 @@ mod tests {
             .iter()
             .map(Counted::rate)
             .collect()
+    }
+
+    #[test]
+    fn counts_of_reads_and_of_writes_are_two_series() {
+        let text = "begin,reads,writes,seconds\n2026-03-01T00:00,600000,60000,600\n";
+        let found = series(text, &Columns::default());
+        let rates = |one: &ImportedSeries| (one.name.clone(), one.samples[0].rate());
+        let [reads, writes] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(rates(reads), ("reads".into(), Some(1000.0)));
+        assert_eq!(rates(writes), ("writes".into(), Some(100.0)));
+        // Who names one wants that one.
+        let named = Columns {
+            count: Some("writes".into()),
+            ..Columns::default()
+        };
+        assert_eq!(rates(&series(text, &named)[0]), rates(writes));
+        // Two counts of reads are two ways to count them.
+        let reads = "begin,physical_reads,reads,seconds\n2026-03-01T00:00,600,60,600\n";
+        assert_eq!(series(reads, &Columns::default()).len(), 1);
     }
 
     #[test]

@@ -299,8 +299,9 @@ finding_names! {
             "Below 40 rounds, or rounds too much alike, for an interval.",
             "A longer soak, or shorter `--every`.";
         RateUncertain = "rate-uncertain", Doubt, "warning",
-            "The interval of the rate within the bound reaches over a factor of 1.5, or no rate is decided.",
-            "`--for 15min`";
+            "The interval of the rate within the bound, or of the multiple of a demand, reaches over a factor of 1.5, \
+             or none is decided.",
+            "`--for 15min`; of `fit` `--point-time 60s`";
         DatabaseIdle = "database-idle", Doubt, "warning",
             "The database made less than one request per second.",
             "A report of a busy hour.";
