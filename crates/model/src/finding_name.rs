@@ -289,9 +289,9 @@ finding_names! {
             "A closed loop completed no operation, and none failed.",
             "Measure longer.";
         NotReached = "not-reached", Doubt, "warning",
-            "Large reads or writes still gained over 2 % at the last depth; or an offered load had all operations in \
-             flight that Rigel keeps, and each took no longer than at low load.",
-            "`rigel curve --size 1MiB --depth 32..256`; for offered loads several at once: `mpiexec -n 4 rigel …`";
+            "Large reads or writes still gained over 2 % at the last depth; or Rigel, and not the storage, was the \
+             limit of an offered load.",
+            "`rigel curve --size 1MiB --depth 32..256`; `mpiexec -n 4 rigel …`";
         NotPreconditioned = "not-preconditioned", Doubt, "warning",
             "Less than twice the target was written before writes to flash were measured.",
             "`--precondition`, or `rigel soak TARGET --for 4h --mix write=100`";
