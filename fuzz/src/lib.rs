@@ -17,7 +17,7 @@ use rigel_database::access::{may_hold_password, shown};
 use rigel_database::{Address, server};
 use rigel_device::engine::trace::{RequestStep, TracepointFormat, id_of};
 use rigel_device::engine::{self, signature as signs};
-use rigel_import::{ImportFormat, Source, read, table::Columns};
+use rigel_import::{ImportFormat, Source, csv_columns::Columns, read};
 use rigel_model::record::journal::{self as lines, MeasuredLine, Run};
 use rigel_model::{
     Bound, Bytes, Error, Expectation, Moment, Nanos, Objective, Pattern, Provisioned, Ratio,

@@ -4,7 +4,7 @@ use super::import;
 use super::output::remark;
 use super::report::warn_if_cut;
 use rigel_analyse::{WatchDemands, demands, imported_demands};
-use rigel_import::{Source, read, table::Columns};
+use rigel_import::{Source, csv_columns::Columns, read};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::{Imported, journal};

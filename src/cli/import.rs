@@ -7,7 +7,7 @@ use super::results::{Results, own_arguments};
 use super::{output, page};
 use clap::Args;
 use rigel_device::clock;
-use rigel_import::{self as import, ImportFormat, Source, table::Columns};
+use rigel_import::{self as import, ImportFormat, Source, csv_columns::Columns};
 use rigel_model::files;
 use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;

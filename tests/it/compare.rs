@@ -13,7 +13,7 @@ use rigel_analyse::{
     compare_sides,
 };
 use rigel_device::engine::sim::Sim;
-use rigel_import::{Source, table::Columns};
+use rigel_import::{Source, csv_columns::Columns};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{PointRecord, RankLines};

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::figures::latency::LatencySummary;
     use crate::series::imported::imported;
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
 
     /// Loads of a device with `servers` of 1 ms each, as fio reports them.
     fn loads(depths: &[u32], servers: u32) -> Vec<LoadFigures> {

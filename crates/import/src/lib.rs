@@ -5,6 +5,7 @@
 
 mod awr;
 mod calibrate_io;
+pub mod csv_columns;
 pub mod fio;
 pub mod fio_log;
 mod fio_sweep;
@@ -151,7 +152,7 @@ fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
 pub fn read(
     sources: &[Source],
     format: Option<ImportFormat>,
-    columns: &table::Columns,
+    columns: &csv_columns::Columns,
 ) -> Result<Vec<Imported>, Error> {
     let mut imported = Vec::new();
     let (mut of_orion, mut logs): (Vec<Source>, Vec<Source>) = (Vec::new(), Vec::new());
@@ -220,7 +221,7 @@ pub fn read(
 ///
 /// # Errors
 /// The content matches no known format.
-pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
+pub fn recognise(source: Source, columns: &csv_columns::Columns) -> Result<ImportFormat, Error> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(usage!(
@@ -277,7 +278,7 @@ mod tests {
             let said = read(
                 &[Source { name: "f", text }],
                 None,
-                &table::Columns::default(),
+                &csv_columns::Columns::default(),
             )
             .unwrap_err()
             .to_string();
@@ -314,7 +315,7 @@ mod tests {
             let said = read(
                 &[Source { name: "f", text }],
                 None,
-                &table::Columns::default(),
+                &csv_columns::Columns::default(),
             )
             .unwrap_err()
             .to_string();
@@ -346,7 +347,7 @@ mod tests {
             name: "results",
             text,
         };
-        let refused = read(&[source], None, &table::Columns::default());
+        let refused = read(&[source], None, &csv_columns::Columns::default());
         refused.unwrap_err().to_string()
     }
 
@@ -378,7 +379,7 @@ mod tests {
         #[test]
         fn no_text_breaks_a_parser(text in "(?s).{0,400}") {
             for format in ImportFormat::ALL {
-                let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
+                let _ = read(&[Source { name: "f", text: &text }], Some(format), &csv_columns::Columns::default());
             }
         }
 
@@ -394,7 +395,7 @@ mod tests {
             };
             let text: String = rows.iter().map(line).collect();
             for name in ["f_iops.1.log", "f_bw.1.log", "f_lat.1.log"] {
-                let found = read(&[Source { name, text: &text }], None, &table::Columns::default());
+                let found = read(&[Source { name, text: &text }], None, &csv_columns::Columns::default());
                 for one in found.unwrap_or_default() {
                     let Figures::Series(series) = one.figures else { panic!("a log has series") };
                     let samples: usize = series.iter().map(|series| series.samples.len()).sum();
@@ -417,9 +418,9 @@ mod tests {
             for text in [format!("{}{put}{}", &text[..from], &text[to..]), text[..from].to_string()] {
                 for name in ["f", "f_clat.1.log"] {
                     let source = Source { name, text: &text };
-                    let _ = read(&[source], None, &table::Columns::default());
+                    let _ = read(&[source], None, &csv_columns::Columns::default());
                     for format in ImportFormat::ALL {
-                        let _ = read(&[source], Some(format), &table::Columns::default());
+                        let _ = read(&[source], Some(format), &csv_columns::Columns::default());
                     }
                 }
             }

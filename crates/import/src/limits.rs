@@ -259,11 +259,7 @@ fn tags_of_cells(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{
-        ImportFormat, read,
-        table::{self, Columns},
-        text,
-    };
+    use super::super::{ImportFormat, csv_columns::Columns, read, table, text};
     use super::*;
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write;

@@ -4,6 +4,7 @@
 //! histograms of waits from `v$event_histogram_micro` and its relatives.
 
 use super::awr::{count, event, figure, plain};
+use super::csv_columns;
 use super::limits::NO_BOUND_MS;
 use super::ruler::{LineCells, Ruler, expanded, unclear};
 use super::source::Source;
@@ -119,7 +120,7 @@ pub(super) fn is_like(text: &str) -> bool {
 ///
 /// # Errors
 /// It has no ruler, no known columns, or records that are folded over two lines.
-pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
+pub(super) fn read(source: Source, columns: &csv_columns::Columns) -> Result<Vec<Imported>, Error> {
     let mut all = listings(source.name, source.text)?;
     let count = all.len();
     if all.iter().any(Listing::is_histogram) {
@@ -138,7 +139,7 @@ pub(super) fn read(source: Source, columns: &table::Columns) -> Result<Vec<Impor
         listing.unfit += other.unfit;
         listing.unclear += other.unclear;
     }
-    if !listing.is_interval() && *columns == table::Columns::default() {
+    if !listing.is_interval() && *columns == csv_columns::Columns::default() {
         return Err(usage!(
             "'{name}' is a listing, and its columns are neither times with physical reads nor a \
              histogram of waits: {names}",
@@ -602,7 +603,7 @@ mod tests {
                 name: "pasted.txt",
                 text,
             },
-            &table::Columns::default(),
+            &csv_columns::Columns::default(),
         )
     }
 

@@ -226,7 +226,7 @@ fn is_same(one: &WaitBucket, other: &WaitBucket) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Source, read, table::Columns};
+    use super::super::{Source, csv_columns::Columns, read};
     use super::*;
 
     fn listing(counts: [u32; 3], time: &str) -> String {

@@ -183,7 +183,7 @@ impl EventDistribution {
 mod tests {
     use crate::demand::{DatabaseResult, database};
     use crate::figures::modes::in_words;
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
 
     fn result(text: &str) -> DatabaseResult {
         let source = Source {

@@ -54,7 +54,7 @@ pub use watched_types::{
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
     use rigel_model::record::Imported;
     use rigel_model::{DemandKind, FindingName, Severity};
 

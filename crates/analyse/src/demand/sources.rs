@@ -345,12 +345,12 @@ fn streams_of_sessions(sql: &SqlSummary, block: f64, dbms: Dbms) -> Option<Vec<D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_import::{Source, read, table};
+    use rigel_import::{Source, csv_columns, read};
     use rigel_model::DemandAt;
 
     fn found(name: &str, text: &str) -> Vec<Demand> {
         let sources = [Source { name, text }];
-        imported_demands(&read(&sources, None, &table::Columns::default()).unwrap())
+        imported_demands(&read(&sources, None, &csv_columns::Columns::default()).unwrap())
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
         let cut = &whole[..whole.len() - 40];
         let read = |name, text| {
             let sources = [Source { name, text }];
-            read(&sources, None, &table::Columns::default()).unwrap()
+            read(&sources, None, &csv_columns::Columns::default()).unwrap()
         };
         let is_cut = |all: &[Imported], label: &str, later_s: i64| {
             let mut interval = imported_demands(all)[0].intervals[0].clone();

@@ -619,7 +619,7 @@ fn censored(report: &DatabaseReport) -> String {
 #[cfg(test)]
 mod tests {
     use crate::demand::{DatabaseResult, database};
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
     use rigel_model::{DemandKind, DemandStream, FindingName};
     use std::fmt::Write;
 

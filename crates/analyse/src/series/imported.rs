@@ -603,7 +603,7 @@ fn series_figures(series: &ImportedSeries) -> SeriesSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_import::{Source, fio, table};
+    use rigel_import::{Source, csv_columns, fio, table};
 
     fn cloud_day() -> Imported {
         let text = include_str!("../../../../docs/examples/cloud-day.csv");
@@ -612,7 +612,7 @@ mod tests {
                 name: "cloud-day.csv",
                 text,
             },
-            &table::Columns::default(),
+            &csv_columns::Columns::default(),
         )
         .unwrap()
     }
@@ -651,7 +651,8 @@ mod tests {
     #[test]
     fn samples_without_a_length_last_until_the_next_one() {
         let text = "time,value\n2016-04-23T10:00,5\n2016-04-23T10:10,6\n2016-04-23T10:30,7\n";
-        let found = table::read(Source { name: "f", text }, &table::Columns::default()).unwrap();
+        let found =
+            table::read(Source { name: "f", text }, &csv_columns::Columns::default()).unwrap();
         let Figures::Series(series) = found.figures else {
             unreachable!("a csv has series")
         };
@@ -665,7 +666,7 @@ mod tests {
     #[test]
     fn a_sample_before_a_gap_has_the_usual_duration_and_the_gap_is_noted() {
         let of = |text: &str| {
-            table::read(Source { name: "f", text }, &table::Columns::default()).unwrap()
+            table::read(Source { name: "f", text }, &csv_columns::Columns::default()).unwrap()
         };
         let times = [
             "1T10:00", "1T10:15", "1T10:30", "1T16:30", "1T16:45", "1T17:00", "2T05:00", "2T05:15",

@@ -749,7 +749,7 @@ mod tests {
             name: "pasted.txt",
             text,
         };
-        let columns = crate::table::Columns::default();
+        let columns = crate::csv_columns::Columns::default();
         let found = crate::read(&[source], None, &columns).unwrap().remove(0);
         match found.figures {
             Figures::Database(mut reports) => reports.remove(0),

@@ -36,7 +36,7 @@ const AMPLE: f64 = 2.0;
 
 /// Number of multiples that must be near the root of the curve before it is the answer, and the
 /// greatest logarithm of their ratio to it.
-const NEAR_MIN: usize = 4;
+const NEAR_MIN: usize = 6;
 const NEAR: f64 = 0.2;
 
 /// A point is longer by up to one part in this many.

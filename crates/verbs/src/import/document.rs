@@ -522,7 +522,7 @@ mod tests {
     use crate::import::ImportRequest;
     use crate::{Evaluated, Verb, golden, screen};
     use rigel_analyse::{Judgement, TrustLevel, compare};
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
 
     use rigel_model::record::journal::Header;
     use rigel_model::record::journal::{EngineChoice, FORMAT};

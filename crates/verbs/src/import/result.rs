@@ -194,7 +194,7 @@ fn too_fast(load: &LoadFigures) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
 
     fn result_of(counts: [u64; 2]) -> ImportedResult {
         let text = format!(

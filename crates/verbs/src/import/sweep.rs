@@ -240,7 +240,7 @@ impl Sweep<'_> {
 mod tests {
     use super::*;
     use rigel_analyse::imported;
-    use rigel_import::{Source, read, table::Columns};
+    use rigel_import::{Source, csv_columns::Columns, read};
     use rigel_report::document::Block;
 
     /// The loads of a sweep that delivers 1000 operations per second for each outstanding one.
