@@ -238,7 +238,7 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
     let mut statuses = Vec::new();
     for seed in 1..=6 {
         let (status, text) = measured(seed, "2500");
-        assert!(!text.contains("No load met"), "{seed}: {text}");
+        assert!(!text.contains("No offered rate met"), "{seed}: {text}");
         assert_eq!(status == 4, text.contains("is undecided"), "{seed}: {text}");
         statuses.push(status);
         let (status, text) = measured(seed, "1k,2k,2500");
@@ -256,7 +256,7 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
     // More than the device can do is refused.
     let (status, text) = measured(1, "4k");
     assert_eq!(status, 3, "{text}");
-    assert!(text.contains("No load met the bound"), "{text}");
+    assert!(text.contains("No offered rate met the bound"), "{text}");
 }
 
 #[test]

@@ -206,7 +206,11 @@ impl<'a> DemandColumns<'a> {
             if let Some(writes) = self.writes {
                 let per_s = rate_at(Some(writes));
                 let bytes = size(self.write_bytes, per_s);
-                let how = format!("{}: all writes, those of the log among them", writes.name);
+                let how = match bytes {
+                    Some(_) => "all writes, those of the log among them",
+                    None => "the column of writes; one block each",
+                };
+                let how = format!("{}: {how}", writes.name);
                 let mut writing = stream(DemandKind::PageAndDirectWrites, per_s, bytes, &how);
                 with_latency(&mut writing, rate_at(self.write_ms));
                 streams.push(writing);

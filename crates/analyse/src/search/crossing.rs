@@ -224,15 +224,15 @@ impl Crossing {
         // In heavy traffic.
         let slope = 2.0 * bound.latency.as_secs_f64() * rate_per_load / (1.0 + alone.variation);
         stalls.capacity = stalls.capacity.min(served / rate_per_load);
-        if stalls.capacity.is_infinite() {
-            stalls.capacity = UNKNOWN * own.iter().map(|(load, _)| *load).fold(0.0, f64::max);
-        }
         let queue = Queue {
             slope_per_load: slope,
             variation: alone.variation,
             capacity: Some(stalls.capacity).filter(|capacity| capacity.is_finite()),
             floor: alone.late,
         };
+        if queue.capacity.is_none() {
+            stalls.capacity = UNKNOWN * own.iter().map(|(load, _)| *load).fold(0.0, f64::max);
+        }
         let curve = Curve::fit(&blocks, limit, queue);
         let is_known = curve.is_some() || !stalls.is_none();
         let mut crossing = Self {

@@ -48,8 +48,12 @@ pub(super) fn conclusion(found: &CurveResult, workload: &str) -> Conclusion {
         let bound = found.bound.as_ref().filter(|_| is_broken)?;
         let offered = found.sustained.broken_rate;
         let served = offered.and_then(|rate| served(found, rate, naming));
+        let load = found
+            .sustained
+            .offered_verdict
+            .map_or("load", |_| "offered rate");
         Some(format!(
-            "No load met the bound of {}{}.",
+            "No {load} met the bound of {}{}.",
             bound_in_words(bound),
             served.unwrap_or_default()
         ))
@@ -64,12 +68,20 @@ pub(super) fn conclusion(found: &CurveResult, workload: &str) -> Conclusion {
     objections.conclude(text.trim_start(), &found.findings)
 }
 
-/// `: of 2,500 I/Os per second 2,001 were served, p99 4.51 s`, of an offered rate.
+/// `: of 2,500 I/Os per second 2,001 were served, p99 4.51 s`, of an offered rate; of one that was served `: at
+/// 2,500 I/Os per second p99 is 433 ms`.
 fn served(found: &CurveResult, rate: u64, naming: Naming) -> Option<String> {
     let mut points = found.points.iter();
     let point = points.find(|point| point.coordinates.rate() == Some(rate))?;
     let class = point.classes.first()?;
     let p99 = class.latency.map(|latency| time(latency.p99_us));
+    if !class.is_not_met() {
+        let rate = count(rate as f64);
+        return Some(format!(
+            ": at {rate} {} per second p99 is {}",
+            naming.one, p99?
+        ));
+    }
     Some(format!(
         ": of {} {} per second {} were served{}",
         count(rate as f64),

@@ -91,9 +91,12 @@ impl CurveResult {
         Delivered::of(provisioned, rates)
     }
 
-    /// Whether any load kept the latency bound; `None` if the run had none.
+    /// Whether any offered rate kept the latency bound, or any depth if there was none; `None` if the run had no
+    /// bound. Depths of which rates are a part do not decide: they hide what rates show.
     pub fn bound_verdict(&self) -> Option<BoundVerdict> {
-        self.bound.as_ref().map(|_| self.sustained.verdict())
+        let offered = self.sustained.offered_verdict;
+        let verdict = || offered.unwrap_or_else(|| self.sustained.verdict());
+        self.bound.as_ref().map(|_| verdict())
     }
 
     /// The point of database sessions with the highest throughput, and its index; `None` for raw

@@ -235,7 +235,7 @@ impl FitRequest {
             Some("there are none in this interval")
         } else if !self.writes && !stream.kind.is_read() {
             Some("--write or --destroy offers writes")
-        } else if stream.mean_bytes.is_none() && stream.kind != DemandKind::RandomReads {
+        } else if stream.mean_bytes.is_none() && !is_in_blocks(stream.kind) {
             Some("the demand does not say how large they are")
         } else {
             None
@@ -245,8 +245,7 @@ impl FitRequest {
     fn offered_of(&self, stream: &DemandStream) -> Option<OfferedStream> {
         let per_s = stream.per_s?;
         let bytes = match stream.kind {
-            // A report of Oracle counts them in blocks and says no size.
-            DemandKind::RandomReads => stream.mean_bytes.unwrap_or(f64::from(self.block)),
+            kind if is_in_blocks(kind) => stream.mean_bytes.unwrap_or(f64::from(self.block)),
             _ => stream.mean_bytes?,
         };
         let is_log = stream.kind == DemandKind::LogWrites;
@@ -279,6 +278,15 @@ impl FitRequest {
             },
         })
     }
+}
+
+/// True if what does not say its size is one block each: a report of Oracle counts such reads so, and a csv file
+/// has no sizes.
+fn is_in_blocks(kind: DemandKind) -> bool {
+    matches!(
+        kind,
+        DemandKind::RandomReads | DemandKind::PageAndDirectWrites
+    )
 }
 
 /// True if there is anything to offer of a stream.
