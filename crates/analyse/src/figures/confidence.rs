@@ -173,8 +173,8 @@ impl BoundCheck {
     ///
     /// That is too cautious where the bound lies far from what was measured and the mean drifts. So
     /// the bound is also kept if almost no operation can lie above it by the mean of their squares,
-    /// and there were enough of them if all were independent; or if the interval of the quantile
-    /// ends below it. It is broken if that interval begins above it.
+    /// and there were enough of them if all were independent. It is broken if the interval of the
+    /// quantile begins above it.
     ///
     /// In simulation, with queues and with lognormal response times that drift, a bound that is the
     /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series of 1,000
@@ -260,10 +260,10 @@ fn is_far_below(
     most <= 1.0 - bound.quantile && shows_kept(share, done + missed, (bound, level))
 }
 
-/// Whether a bound is kept, by the interval of its quantile. `missed` operations are not within it.
+/// Whether a bound is certainly not kept, by the interval of its quantile. `missed` operations are not within it.
 ///
-/// It is kept only if the interval ends far below it: where operations of one length are slow, many quantiles
-/// are that length, and a bunch of them that is rarer than the measured time is long is beyond it.
+/// An interval that ends below it does not say that it is kept: where operations of one length are slow, many
+/// quantiles are that length, and a bunch of them that is rarer than the measured time is long is beyond it.
 fn by_quantile(windows: &[Window], missed: u64, (bound, level): (Bound, Level)) -> BoundVerdict {
     let histograms: Vec<&Histogram> = windows
         .iter()
