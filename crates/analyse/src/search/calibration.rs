@@ -328,24 +328,15 @@ impl Calibration {
     }
 
     /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
-    /// depth kept it decides. If all were high, as while credit ran out, and a depth kept it, a lower one may.
+    /// depth kept it decides.
     pub fn bound_verdict(&self) -> BoundVerdict {
-        /// Of the maximum.
-        const LOW: f64 = 0.5;
-        let alone = self.sustained.constant_verdict;
-        let rates = self
-            .points
-            .iter()
-            .filter_map(|point| point.coordinates.rate());
-        let low = self.maximum.map_or(0.0, |most| LOW * most.iops.value);
-        let is_low = rates.min().is_some_and(|lowest| lowest as f64 <= low);
-        match self.sustained.offered_verdict {
-            Some(BoundVerdict::Broken) if alone == Some(BoundVerdict::Kept) && !is_low => {
-                BoundVerdict::Undecided
-            }
-            Some(offered) => offered,
-            None if alone == Some(BoundVerdict::Broken) => BoundVerdict::Broken,
-            None => BoundVerdict::Undecided,
+        match (
+            self.sustained.offered_verdict,
+            self.sustained.constant_verdict,
+        ) {
+            (Some(offered), _) => offered,
+            (None, Some(BoundVerdict::Broken)) => BoundVerdict::Broken,
+            (None, _) => BoundVerdict::Undecided,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! the bound allows, with its interval.
 
 use super::bracket::Bracket;
+use crate::point::backlog::RateMet;
 use crate::point::events::{Events, EventsSeen};
 use crate::point::summary::ClassSummary;
 use rigel_model::{Bound, Measure, Nanos};
@@ -105,6 +106,11 @@ impl StallShare {
         self.include_events(class, &class.stalls, seconds);
     }
 
+    /// Includes what a load met that was not served although a higher one was: that is no overload.
+    pub fn include_interrupted(&mut self, class: &ClassSummary, seconds: f64) {
+        self.seen.include(&class.stalls, seconds);
+    }
+
     /// The same, if these are the stalls.
     pub fn include_events(&mut self, class: &ClassSummary, stalls: &Events, seconds: f64) {
         if !class.is_not_met() {
@@ -186,9 +192,23 @@ impl StallShare {
     }
 }
 
+/// The highest of these loads that was certainly served.
+pub(super) fn highest_met<'a>(classes: impl Iterator<Item = (f64, &'a ClassSummary)>) -> f64 {
+    classes
+        .filter(|(_, class)| class.met == Some(RateMet::Yes))
+        .map(|(load, _)| load)
+        .fold(0.0, f64::max)
+}
+
+/// True if a load was not served, and one above it was: something else held it up.
+pub(super) fn is_interrupted((load, class): (f64, &ClassSummary), highest_met: f64) -> bool {
+    class.met == Some(RateMet::No) && class.failed.is_empty() && load < highest_met
+}
+
 impl Crossing {
     /// The curve of these classes, each with its load and the planned rate of one unit of load.
-    /// Loads that were not served have queues that grow: they are no part of it, and above it.
+    /// Loads that were not served have queues that grow: they are no part of it, and above it; of those that
+    /// only were interrupted, the stalls count.
     /// `alone` has the times of operations that wait for no other. `None` if none or all operations
     /// were late, and if the loads say otherwise: where operations are late that wait for no other, their
     /// share does not rise as a queue's does.
@@ -203,8 +223,13 @@ impl Crossing {
         let mut bound: Option<(Bound, f64)> = None;
         let mut own: Vec<(f64, BoundVerdict)> = Vec::new();
         let mut served = f64::INFINITY;
+        let classes: Vec<(f64, &ClassSummary)> = classes.collect();
+        let highest = highest_met(classes.iter().copied());
         for (load, class) in classes {
             own.push((load, class.sustained()));
+            if is_interrupted((load, class), highest) {
+                continue;
+            }
             if class.is_not_met() {
                 not_served = Some(not_served.map_or(load, |lowest| lowest.min(load)));
                 served = served.min(class.iops);
@@ -438,6 +463,38 @@ mod tests {
             capacity: 10_000.0,
         };
         share.confirmed()
+    }
+
+    #[test]
+    fn a_load_that_was_not_served_below_one_that_was_is_interrupted() {
+        let class = |met: RateMet| {
+            let mut point = crate::summarise(&crate::examples::reads_of_a_millisecond());
+            point.classes[0].met = Some(met);
+            point.classes.remove(0)
+        };
+        let (yes, no, open) = (
+            class(RateMet::Yes),
+            class(RateMet::No),
+            class(RateMet::Undecided),
+        );
+        let highest = highest_met([(2.0, &no), (3.0, &yes), (4.0, &open)].into_iter());
+        assert!((highest - 3.0).abs() < 1e-9);
+        assert!(is_interrupted((2.0, &no), highest));
+        assert!(!is_interrupted((4.0, &no), highest) && !is_interrupted((2.0, &yes), highest));
+        let mut failed = no.clone();
+        failed.failed.insert("EIO".into(), 1);
+        assert!(!is_interrupted((2.0, &failed), highest));
+        let mut seen = StallShare::below(10.0);
+        let mut stalled = no;
+        stalled.stalls = Events {
+            times: 1,
+            seconds: 2.0,
+            squares: 4.0,
+        };
+        seen.include(&stalled, 5.0);
+        assert!(seen.is_none(), "an overload has a backlog");
+        seen.include_interrupted(&stalled, 5.0);
+        assert!(!seen.is_none());
     }
 
     #[test]

@@ -7,7 +7,9 @@
 
 use super::at_load::{AtLoad, reads_alone};
 use super::bracket::Bracket;
-use super::crossing::{Crossing, ServiceTimes, StallShare, expected_rate};
+use super::crossing::{
+    Crossing, ServiceTimes, StallShare, expected_rate, highest_met, is_interrupted,
+};
 use super::full_flights::undecide_full_flights;
 use super::shape::CurveShape;
 use crate::figures::quantity::count;
@@ -161,6 +163,8 @@ pub fn sustained(points: &[PointSummary]) -> Sustained {
 /// The same for a storage that serves at most this rate for long, whatever it served for a while. If credit was
 /// `used_up`, a curve that meets the bound above that is of rates on credit; else if a rate above it kept the bound.
 pub fn sustained_below(points: &[PointSummary], most: f64, used_up: bool) -> Sustained {
+    /// A rate of this part of what closed loops did is low.
+    const LOW: f64 = 0.5;
     let on_credit = |point: &PointSummary| {
         let is_above = point
             .coordinates
@@ -194,8 +198,19 @@ pub fn sustained_below(points: &[PointSummary], most: f64, used_up: bool) -> Sus
         .and_then(|crossing| crossing.within(&bracket, most))
         .or_else(between);
     let rate = rate.filter(is_estimate);
-    // Below a root that is known, the bound is kept.
-    let offered_verdict = rate.map_or(bracket.verdict(), |_| BoundVerdict::Kept);
+    let of_depths = depths().map(|(_, class)| class.sustained());
+    let constant_verdict = depths().next().map(|_| BoundVerdict::any_of(of_depths));
+    let low = LOW * capacity(points);
+    let are_high = rates.first().is_some_and(|(lowest, ..)| *lowest > low);
+    let offered_verdict = match bracket.verdict() {
+        // Below a root that is known, the bound is kept.
+        _ if rate.is_some() => BoundVerdict::Kept,
+        // While credit runs out, or in a stall, all high rates break it, and a lower one may keep it.
+        BoundVerdict::Broken if constant_verdict == Some(BoundVerdict::Kept) && are_high => {
+            BoundVerdict::Undecided
+        }
+        verdict => verdict,
+    };
     Sustained {
         rate,
         kept: held,
@@ -204,9 +219,7 @@ pub fn sustained_below(points: &[PointSummary], most: f64, used_up: bool) -> Sus
         undecided_rate: bracket.undecided.map(whole),
         contradicting_rate: bracket.held_above.map(whole),
         offered_verdict: (!rates.is_empty()).then_some(offered_verdict),
-        constant_verdict: depths()
-            .next()
-            .map(|_| BoundVerdict::any_of(depths().map(|(_, class)| class.sustained()))),
+        constant_verdict,
         closed: depths()
             .filter(|(_, class)| class.sustained() == BoundVerdict::Kept)
             .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
@@ -256,8 +269,19 @@ fn service_times(points: &[PointSummary]) -> ServiceTimes {
 fn stalls(points: &[PointSummary]) -> StallShare {
     let capacity = Some(capacity(points)).filter(|capacity| *capacity > 0.0);
     let mut share = StallShare::below(capacity.unwrap_or(f64::INFINITY));
-    for point in points.iter().filter(|point| is_small_read(point)) {
-        if let Some(class) = point.classes.first() {
+    let reads = points.iter().filter(|point| is_small_read(point));
+    let rate_of =
+        |point: &'_ PointSummary| point.coordinates.rate().map_or(0.0, |rate| rate as f64);
+    let classes = || {
+        reads
+            .clone()
+            .filter_map(|point| Some((point, point.classes.first()?)))
+    };
+    let highest = highest_met(classes().map(|(point, class)| (rate_of(point), class)));
+    for (point, class) in classes() {
+        if is_interrupted((rate_of(point), class), highest) {
+            share.include_interrupted(class, point.measured_s);
+        } else {
             share.include(class, point.measured_s);
         }
     }

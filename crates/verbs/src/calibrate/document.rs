@@ -2,7 +2,7 @@
 
 use super::request::CalibrateRequest;
 use rigel_analyse::search::reference::ClassStanding;
-use rigel_analyse::{AtLoad, Calibration, LogWrites, PointSummary};
+use rigel_analyse::{AtLoad, BoundVerdict, Calibration, LogWrites, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
 use rigel_model::{Finding, FindingName, LogKind, Step};
@@ -275,7 +275,14 @@ fn sustained(calibration: &Calibration) -> Vec<String> {
                 "no offered rate was certainly served by itself; {}",
                 not_sustained(sustained)
             ),
-            (Some(broken), None) => format!("no offered rate was served, down to {}", rate(broken)),
+            (Some(broken), None) => {
+                let is_open = sustained.offered_verdict == Some(BoundVerdict::Undecided);
+                let lower = if is_open { "; a lower one may be" } else { "" };
+                format!(
+                    "no offered rate was served, down to {}{lower}",
+                    rate(broken)
+                )
+            }
         };
         format!("Within {bound}: {why}.")
     };
