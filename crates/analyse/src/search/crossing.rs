@@ -207,8 +207,8 @@ pub(super) fn is_interrupted((load, class): (f64, &ClassSummary), highest_met: f
 
 impl Crossing {
     /// The curve of these classes, each with its load and the planned rate of one unit of load.
-    /// Loads that were not served have queues that grow: they are no part of it, and above it; of those that
-    /// only were interrupted, the stalls count.
+    /// Loads that were not served have queues that grow: they are no part of it, and above it. Those that only
+    /// were interrupted are left out; whoever counts `stalls` may count theirs.
     /// `alone` has the times of operations that wait for no other. `None` if none or all operations
     /// were late, and if the loads say otherwise: where operations are late that wait for no other, their
     /// share does not rise as a queue's does.

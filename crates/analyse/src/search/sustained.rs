@@ -270,8 +270,7 @@ fn stalls(points: &[PointSummary]) -> StallShare {
     let capacity = Some(capacity(points)).filter(|capacity| *capacity > 0.0);
     let mut share = StallShare::below(capacity.unwrap_or(f64::INFINITY));
     let reads = points.iter().filter(|point| is_small_read(point));
-    let rate_of =
-        |point: &'_ PointSummary| point.coordinates.rate().map_or(0.0, |rate| rate as f64);
+    let rate_of = |point: &PointSummary| point.coordinates.rate().map_or(0.0, |rate| rate as f64);
     let classes = || {
         reads
             .clone()
