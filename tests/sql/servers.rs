@@ -583,6 +583,97 @@ fn the_next_run_reports_what_a_killed_rigel_left() {
     assert!(left.exists(), "telling removes nothing");
 }
 
+/// Mounts a directory, a file and a filesystem in memory in a folder, one after the other, while `act`
+/// runs with what is mounted, and checks that it is untouched.
+fn with_mounts_in(
+    folder: &Path,
+    place: &Place,
+    mut act: impl FnMut(&Path),
+) -> Result<(), common::Missing> {
+    let precious = place.0.join("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "precious").unwrap();
+    let (below, file) = (folder.join("below"), folder.join("file"));
+    fs::create_dir(&below).unwrap();
+    fs::write(&file, "").unwrap();
+    let (source, one) = (text(&precious), text(&precious.join("file")).to_string());
+    let mounts: [(&Path, Vec<&str>); 3] = [
+        (&below, vec!["--bind", source]),
+        (&file, vec!["--bind", &one]),
+        (&below, vec!["-t", "tmpfs", "tmpfs"]),
+    ];
+    for (point, mut arguments) in mounts {
+        arguments.push(text(point));
+        common::need("mount", &arguments)?;
+        let mounted = common::Mounted(point.to_path_buf());
+        if !point.is_file() {
+            fs::write(point.join("more"), "precious").unwrap();
+        }
+        act(point);
+        assert!(point.is_file() || point.join("more").exists());
+        assert_eq!(fs::read(precious.join("file")).unwrap(), b"precious");
+        drop(mounted);
+    }
+    Ok(())
+}
+
+#[test]
+fn cleaning_removes_nothing_where_something_is_mounted() {
+    test(
+        "cleaning_removes_nothing_where_something_is_mounted",
+        || {
+            let place = Place::new("servers-mounted-left");
+            let left = place.0.join("rigel-sql-4194305");
+            fs::create_dir(&left).unwrap();
+            let marker = "a private server of rigel, format 1\nrigel 4194305\ndbms postgres\n";
+            fs::write(left.join("rigel-server"), marker).unwrap();
+            fs::write(left.join("a table"), "").unwrap();
+            with_mounts_in(&left, &place, |point| {
+                let before = entries(&left);
+                let output = common::ends(&place, "sql clean .", 1);
+                let said = common::stderr(&output);
+                assert!(
+                    said.contains(&format!("something is mounted at '{}'", point.display())),
+                    "{said}"
+                );
+                assert_eq!(entries(&left), before);
+            })?;
+            common::ends(&place, "sql clean .", 0);
+            assert!(!left.exists());
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn the_end_of_a_server_removes_nothing_where_something_is_mounted() {
+    test(
+        "the_end_of_a_server_removes_nothing_where_something_is_mounted",
+        || {
+            let kind = Kind::postgres_15()?;
+            let place = Place::new("servers-mounted");
+            let server = kind.start(&place);
+            let folder = server.directory().to_path_buf();
+            let mut server = Some(server);
+            with_mounts_in(&folder, &place, |point| {
+                let Some(server) = server.take() else { return };
+                let error = server.stop().unwrap_err().to_string();
+                assert!(
+                    error.contains(&format!("something is mounted at '{}'", point.display()))
+                        && error.contains("`rigel sql clean "),
+                    "{error}"
+                );
+                // As all was before its files were to be removed.
+                assert!(folder.join("data/PG_VERSION").exists());
+                assert!(folder.join("rigel-server").exists());
+            })?;
+            assert_eq!(server::clean(&place.0).unwrap().removed.len(), 1);
+            assert!(!folder.exists());
+            Ok(())
+        },
+    );
+}
+
 #[test]
 fn a_directory_of_another_user_neither_stops_cleaning_nor_uses_memory() {
     test(

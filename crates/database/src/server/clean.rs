@@ -4,7 +4,8 @@
 //! a sentence for each that was removed or kept. A folder without Rigel's marker is never touched.
 
 use super::server_dir::{
-    MARKER, MARKER_MOST, Marker, NAME, bytes_of, names_in, open_in, remove_all, unique_name,
+    MARKER, MARKER_MOST, Marker, NAME, bytes_of, mount_of, names_in, open_in, refuse_mounts,
+    remove_all, unique_name,
 };
 use super::{memory, process};
 use rigel_model::{Bytes, Error, failed, usage};
@@ -157,6 +158,9 @@ fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
     };
     if in_use {
         return FolderState::Kept(format!("in use by rigel {}", marker.rigel));
+    }
+    if let Err(why) = mount_of(parent).and_then(|mount| refuse_mounts(&inside, folder, mount)) {
+        return FolderState::Kept(format!("{why}, then clean again"));
     }
     let left = Leftover {
         folder: folder.to_path_buf(),

@@ -9,11 +9,13 @@
 use super::account::Account;
 use rigel_model::files::Directory;
 use rigel_model::{Bytes, Dbms, Error, failed, shell_path, usage};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -322,24 +324,77 @@ pub(super) fn bytes_of(directory: impl AsFd) -> Bytes {
 /// Removes the folder `inside` with all its contents. It is in `parent` and was made as `folder`.
 pub(super) fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(), Error> {
     let name = folder.file_name().unwrap_or_default();
-    let removed =
-        empty(inside).and_then(
-            |()| match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
-                Err(error) if error != Errno::NOENT => Err(error.into()),
-                _ => Ok(()),
-            },
-        );
+    let removed = mount_of(&parent).and_then(|mount| {
+        refuse_mounts(&inside, folder, mount)?;
+        empty(&inside, mount)?;
+        match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+            Err(error) if error != Errno::NOENT => Err(error.into()),
+            _ => Ok(()),
+        }
+    });
     removed.map_err(|error| {
         failed!(
-            "the private server's folder {folder} cannot be removed: {error}",
-            "remove it",
-            folder = folder.display()
+            "the private server's folder {shown} cannot be removed: {error}",
+            format!("correct that, then run `{}`", clean_command(folder)),
+            shown = folder.display()
         )
     })
 }
 
-/// Removes all entries of a directory.
-fn empty(directory: impl AsFd) -> io::Result<()> {
+/// The command that removes a folder of a dead server.
+pub(super) fn clean_command(folder: &Path) -> String {
+    let directory = folder.parent().unwrap_or(folder);
+    format!("rigel sql clean {}", shell_path(directory))
+}
+
+/// Refuses a folder `path` below which something is mounted: that belongs to others. `mount` is the
+/// mount of the directory that contains it.
+pub(super) fn refuse_mounts(inside: impl AsFd, path: &Path, mount: u64) -> io::Result<()> {
+    if mount_of(&inside)? != mount {
+        return Err(mounted(path));
+    }
+    for entry in listed(&inside)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let path = path.join(OsStr::from_bytes(name.to_bytes()));
+        // Opens nothing: a file may be a pipe or a device.
+        let handle = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = match rustix::fs::openat(&inside, name, handle, Mode::empty()) {
+            Err(Errno::NOENT) => continue,
+            opened => opened?,
+        };
+        match FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) {
+            FileType::Directory => refuse_mounts(opened, &path, mount)?,
+            _ if mount_of(&opened)? != mount => return Err(mounted(&path)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn mounted(path: &Path) -> io::Error {
+    io::Error::other(format!(
+        "something is mounted at '{}'; unmount it",
+        path.display()
+    ))
+}
+
+/// Number of the mount by which an open file or directory was reached. A bind mount has another one
+/// than what surrounds it, even if both show the same filesystem.
+pub(super) fn mount_of(opened: impl AsFd) -> io::Result<u64> {
+    let number = opened.as_fd().as_raw_fd();
+    let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
+    let mount = facts.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    mount
+        .and_then(|mount| mount.trim().parse().ok())
+        .ok_or_else(|| io::Error::other("the kernel does not say what is mounted in it"))
+}
+
+/// Removes all entries of a directory, and of those below it that are on the same `mount`.
+fn empty(directory: impl AsFd, mount: u64) -> io::Result<()> {
     for entry in listed(&directory)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -351,7 +406,12 @@ fn empty(directory: impl AsFd) -> io::Result<()> {
             Err(Errno::ISDIR | Errno::PERM) => {}
             Err(error) => return Err(error.into()),
         }
-        empty(open_in(&directory, name, OFlags::DIRECTORY)?)?;
+        let inside = open_in(&directory, name, OFlags::DIRECTORY)?;
+        // Mounted since the folder was looked through.
+        if mount_of(&inside)? != mount {
+            return Err(mounted(Path::new(OsStr::from_bytes(name.to_bytes()))));
+        }
+        empty(inside, mount)?;
         rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR)?;
     }
     Ok(())
