@@ -310,6 +310,34 @@ fn filesystems_are_refused_on_devices_and_in_files() {
 }
 
 #[test]
+fn the_log_device_of_an_xfs_filesystem_is_refused() {
+    test("the_log_device_of_an_xfs_filesystem_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("xfs-log");
+        let data = Loop::new(&place.file("data", 400 * MIB))?;
+        let log = Loop::new(&place.file("log", 100 * MIB))?;
+        let option = format!("logdev={},size=80m", log.0.display());
+        need("mkfs.xfs", &["-q", "-f", "-l", &option, text(&data.0)])?;
+        refused(&log.0, "contains the log of an XFS filesystem");
+        let point = place.0.join("mounted");
+        std::fs::create_dir(&point).unwrap();
+        let option = format!("logdev={}", log.0.display());
+        // Its head moves on.
+        for round in 0..3 {
+            need("mount", &["-o", &option, text(&data.0), text(&point)])?;
+            let mounted = Mounted(point.clone());
+            for number in 0..200 {
+                std::fs::write(point.join(format!("{round}-{number}")), "content").unwrap();
+            }
+            refused(&log.0, "is held open by the kernel");
+            drop(mounted);
+            refused(&log.0, "contains the log of an XFS filesystem");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn rarer_filesystems_are_refused_too() {
     test("rarer_filesystems_are_refused_too", || {
         let place = Place::new("rarer");

@@ -48,6 +48,12 @@ const BERKELEY: &str = "a Berkeley DB file";
 const CRAMFS: &str = "a cramfs filesystem";
 const MAC: &str = "a partition table (Apple)";
 const BSD: &str = "a partition table (BSD)";
+const THIN: &str = "the metadata of a thin pool (device mapper)";
+const DM_CACHE: &str = "the metadata of a cache (device mapper)";
+const DM_ERA: &str = "the metadata of dm-era (device mapper)";
+const DM_CLONE: &str = "the metadata of a clone (device mapper)";
+const WRITECACHE: &str = "a write cache (device mapper)";
+const DM_RAID: &str = "the metadata of a RAID array (device mapper)";
 const BOLT: &str = "a bolt (etcd) database";
 
 /// Magic numbers at fixed offsets, at least five bytes long. Offsets as in the programs that write
@@ -112,6 +118,17 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
     (0, b"dmvdo001", "a VDO device"),
     (0, b"integrt\0", "a dm-integrity device"),
     (0, b"verity\0\0", "a dm-verity device"),
+    // Superblocks of the kernel's device mapper: a checksum, flags, the number of the block, a UUID, and a magic
+    // number of eight bytes.
+    (32, &27_022_010_u64.to_le_bytes(), THIN),
+    (32, &0o6_142_003_u64.to_le_bytes(), DM_CACHE),
+    (32, &2_126_579_579_u64.to_le_bytes(), DM_ERA),
+    (32, &0x8af2_7f64_u64.to_le_bytes(), DM_CLONE),
+    // Four bytes of a magic number, then a version, or features (0 or 1).
+    (0, b"\x21\x93\x48\x23\x01\0\0\0", WRITECACHE),
+    (0, b"\x21\x93\x48\x23\x02\0\0\0", WRITECACHE),
+    (0, b"DmRd\0\0\0\0", DM_RAID),
+    (0, b"DmRd\x01\0\0\0", DM_RAID),
     (512, b"EFI PART", GPT),
     (KIB, b"EFI PART", GPT),
     (2 * KIB, b"EFI PART", GPT),
@@ -145,6 +162,7 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
 const SHAPES: &[fn(&TargetEnds) -> Option<&'static str>] = &[
     ext,
     other_filesystem,
+    xfs_log,
     ufs,
     zfs,
     raid,
@@ -289,6 +307,26 @@ fn other_filesystem(ends: &TargetEnds) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// The log of an XFS filesystem on a device of its own. A record begins at any sector, as the log is a ring, and is
+/// 256 KiB at most: magic number, cycle, version 1 or 2, length, and the record's own position, which begins with the
+/// cycle.
+fn xfs_log(ends: &TargetEnds) -> Option<&'static str> {
+    const RECORD_MAX: u32 = 256 << 10;
+    let is_record = |at: u64| {
+        ends.be32(at) == Some(0xfeed_babe)
+            && matches!(ends.be32(at + 8), Some(1 | 2))
+            && ends
+                .be32(at + 12)
+                .is_some_and(|length| length <= RECORD_MAX)
+            && ends.be32(at + 4).is_some_and(|cycle| cycle > 0)
+            && ends.be32(at + 4) == ends.be32(at + 16)
+    };
+    (0..MIB)
+        .step_by(512)
+        .any(is_record)
+        .then_some("the log of an XFS filesystem")
 }
 
 /// Magic number and version, in the byte order of the machine that wrote it.
@@ -761,6 +799,17 @@ mod tests {
         };
         assert_eq!(of(&sun(0xdabe ^ 255 ^ 63)), Some("a partition table (Sun)"));
         assert_eq!(of(&sun(1)), None);
+        // A record of the second cycle, somewhere in the ring.
+        let log = |version, cycle| {
+            let record = [0xfeed_babe, 2, version, 512, cycle, 0x400]
+                .map(be)
+                .concat();
+            image(2 << 20, &[(0xf_fe00, &record)])
+        };
+        assert_eq!(of(&log(1, 2)), Some("the log of an XFS filesystem"));
+        assert_eq!(of(&log(2, 2)), Some("the log of an XFS filesystem"));
+        assert_eq!(of(&log(3, 2)), None);
+        assert_eq!(of(&log(2, 1)), None);
         let lucene = [b"\x3f\xd7\x6c\x17\x08segments".as_slice(), &[0, 0, 0, 10]].concat();
         assert_eq!(
             of(&image(size, &[(0, &lucene)])),
