@@ -446,7 +446,7 @@ fn a_log_with_a_file_of_its_own_is_written_beside_the_volume() {
 }
 
 fn log_file(place: &Place, log: LogKind) -> LogFile {
-    LogFile::new(&place.0, log).unwrap()
+    LogFile::new(&place.0, log, 4).unwrap()
 }
 
 /// The file without a name that this process has open in a directory.

@@ -2,12 +2,12 @@
 //! incomplete.
 
 use crate::common::{
-    Mounted, Place, entries, in_time, journal_lines, need, peak_of, processes, rigel, scratch_file,
-    signal, test, text, wait, wait_until,
+    Mounted, Place, ends, entries, in_time, journal_lines, need, peak_of, processes, rigel,
+    scratch_file, signal, test, text, wait, wait_until,
 };
 use rigel_model::Coordinates;
-use rigel_model::record::End;
 use rigel_model::record::journal::Run;
+use rigel_model::record::{End, PointRecord};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -487,4 +487,38 @@ fn an_interrupted_curve_of_commits_is_resumed_and_leaves_no_file() {
         assert!(class["done"].as_u64().unwrap() > 0, "{class}");
     }
     assert_eq!(entries(&place.0.join("storage")), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn logs_of_many_writers_that_do_not_fit_together_are_refused_before_the_first_is_made() {
+    const NAME: &str =
+        "logs_of_many_writers_that_do_not_fit_together_are_refused_before_the_first_is_made";
+    test(NAME, || {
+        let place = Place::new("interrupt-logs");
+        // Room for the logs of some writers, beside the scratch file and what stays free.
+        let mounted = Mounted::in_memory(&place, "size=330m")?;
+        for log in ["grow+own", "reused+own", "grow+own,reused+own"] {
+            let line =
+                format!("curve small --log {log} --writers 1..64 --scratch-size 64MiB --out run");
+            let said = ends(&place, &line, 2);
+            let said = String::from_utf8_lossy(&said.stderr).into_owned();
+            let files = if log.contains(',') { 128 } else { 64 };
+            assert!(
+                said.contains(&format!("logs of {files} writers in small: "))
+                    && said.contains("does not fit")
+                    && said.contains("give fewer writers (--writers)"),
+                "{said}"
+            );
+            assert_eq!(entries(&mounted.0), [] as [PathBuf; 0]);
+            assert!(!place.0.join("run").exists());
+        }
+        let line = "curve small --log grow+own --writers 2,4 --scratch-size 64MiB --out run \
+                    --precision 0.1% --point-min 1s --point-max 1s";
+        ends(&place, line, 0);
+        let run = Run::read(&place.0.join("run")).unwrap();
+        let is_whole = |point: &PointRecord| point.streams[0].total().failed.is_empty();
+        assert!(run.points.iter().all(is_whole));
+        assert_eq!(run.complete().len(), 2);
+        Ok(())
+    });
 }

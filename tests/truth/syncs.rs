@@ -237,7 +237,7 @@ struct Seen {
 /// Each writer commits; what counts is durable at that moment.
 fn commit(files: &Counting, kind: LogKind, writers: u64, failing: u64) -> Seen {
     let (log, record) = (
-        LogFile::new(&files.mounted.at, kind).unwrap(),
+        LogFile::new(&files.mounted.at, kind, writers).unwrap(),
         record_of(kind),
     );
     let ready = Barrier::new(usize::try_from(writers).unwrap() + 1);

@@ -8,7 +8,6 @@
 
 use super::blocking::Blocking;
 use super::buffers::Buffers;
-use super::guard;
 use super::scratch::{self, Made};
 use super::verification::VolumeContents;
 use super::{Engine, Session};
@@ -19,7 +18,7 @@ use io_uring::{IoUring, opcode};
 use rigel_model::record::Latencies;
 use rigel_model::{Bytes, Error, Fault, LifeCycle, LogKind, MIB, Op, Outcome, SyncMethod, failed};
 use rustix::fs::{FallocateFlags, OFlags};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -42,11 +41,20 @@ pub struct LogFile {
     directory: PathBuf,
     kind: LogKind,
     clock: Clock,
-    /// The logs that no session holds; one that all sessions share is never held.
-    free: Mutex<Vec<Arc<Log>>>,
+    /// Files for which there was space when the first was made.
+    granted: u64,
+    logs: Mutex<Logs>,
     /// The times of syncs, of sessions that were closed.
     syncs: Mutex<Latencies>,
     contents: VolumeContents,
+}
+
+/// The logs that were made.
+#[derive(Debug)]
+struct Logs {
+    /// Those that no session holds; one that all sessions share is never held.
+    free: Vec<Arc<Log>>,
+    made: u64,
 }
 
 /// A log.
@@ -118,20 +126,53 @@ impl LogState {
 }
 
 impl LogFile {
-    /// Makes the first file.
+    /// Makes the first file of each log. They are given with the most sessions that write to one at the
+    /// same time.
     ///
     /// # Errors
-    /// There is too little space, no file can be made in the directory, or its filesystem does not know
-    /// the life cycle or the method.
-    pub fn new(directory: &Path, kind: LogKind) -> Result<Self, Error> {
-        Ok(Self {
-            directory: directory.to_path_buf(),
-            kind,
-            clock: Clock::real(),
-            free: Mutex::new(vec![Arc::new(Log::new(directory, kind)?)]),
-            syncs: Mutex::default(),
-            contents: VolumeContents::of_new_file(),
-        })
+    /// There is too little space for all files together, no file can be made in the directory, or its
+    /// filesystem does not know the life cycle or the method.
+    pub fn all(
+        directory: &Path,
+        logs: &BTreeMap<LogKind, u64>,
+    ) -> Result<Vec<(LogKind, Self)>, Error> {
+        let files = |(kind, writers): (&LogKind, &u64)| if kind.is_own { *writers } else { 1 };
+        let bytes: u64 = logs
+            .iter()
+            .map(|log| segment_of(*log.0).saturating_mul(files(log)))
+            .fold(0, u64::saturating_add);
+        let own = logs.iter().filter(|(kind, _)| kind.is_own).map(files).sum();
+        require_room(directory, own, Bytes(bytes))?;
+        let make = |log: (&LogKind, &u64)| {
+            let kind = *log.0;
+            let logs = Logs {
+                free: vec![Arc::new(Log::new(directory, kind)?)],
+                made: 1,
+            };
+            let file = Self {
+                directory: directory.to_path_buf(),
+                kind,
+                clock: Clock::real(),
+                granted: files(log),
+                logs: Mutex::new(logs),
+                syncs: Mutex::default(),
+                contents: VolumeContents::of_new_file(),
+            };
+            Ok((kind, file))
+        };
+        logs.iter().map(make).collect()
+    }
+
+    /// Makes the first file of one log.
+    ///
+    /// # Errors
+    /// As [`LogFile::all`].
+    ///
+    /// # Panics
+    /// Never: there is one file for one log.
+    pub fn new(directory: &Path, kind: LogKind, writers: u64) -> Result<Self, Error> {
+        let mut made = Self::all(directory, &BTreeMap::from([(kind, writers)]))?;
+        Ok(made.remove(0).1)
     }
 
     /// The methods that work for files in `directory`.
@@ -148,26 +189,53 @@ impl LogFile {
         self.syncs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn free(&self) -> MutexGuard<'_, Vec<Arc<Log>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn logs(&self) -> MutexGuard<'_, Logs> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The log of a new session: the one of all, or one that no other has.
     fn take(&self) -> Result<Arc<Log>, Error> {
-        let mut free = self.free();
+        let mut logs = self.logs();
         if !self.kind.is_own {
-            return Ok(Arc::clone(&free[0]));
+            return Ok(Arc::clone(&logs.free[0]));
         }
-        let taken = free.pop();
-        drop(free);
-        taken.map_or_else(|| Log::new(&self.directory, self.kind).map(Arc::new), Ok)
+        if let Some(taken) = logs.free.pop() {
+            return Ok(taken);
+        }
+        if logs.made >= self.granted {
+            require_room(&self.directory, 1, Bytes(segment_of(self.kind)))?;
+        }
+        logs.made += 1;
+        drop(logs);
+        Log::new(&self.directory, self.kind).map(Arc::new)
     }
+}
+
+/// Size of a file, where it begins anew.
+fn segment_of(kind: LogKind) -> u64 {
+    if kind.is_own { OWN_SEGMENT } else { SEGMENT }
+}
+
+/// Refuses the files of logs where too little space is free for all of them. `own` is the number of those
+/// that a writer has for itself.
+fn require_room(directory: &Path, own: u64, bytes: Bytes) -> Result<(), Error> {
+    let what = match own {
+        0 => "files of logs".to_string(),
+        1 => "the file of a writer's log".to_string(),
+        own => format!("the files of the logs of {own} writers"),
+    };
+    let fewer = if own > 1 {
+        "give fewer writers (--writers), "
+    } else {
+        ""
+    };
+    let hint = format!("{fewer}free some space, or give a directory on a larger filesystem");
+    scratch::require_room(directory, &what, bytes, &hint)
 }
 
 impl Log {
     fn new(directory: &Path, kind: LogKind) -> Result<Self, Error> {
-        let segment = if kind.is_own { OWN_SEGMENT } else { SEGMENT };
-        scratch::require_room(directory, Bytes(segment.max(SEGMENT)))?;
+        let segment = segment_of(kind);
         let (made, _) = Made::new(directory, false)?;
         let log = Self {
             made,
@@ -191,7 +259,6 @@ impl Log {
                 directory = directory.display()
             )
         })?;
-        guard::mark(made.file());
         Ok(Self { made, ..log })
     }
 
@@ -364,7 +431,7 @@ impl Drop for Writer<'_> {
         drop(state);
         self.engine.syncs().merge(&syncs);
         if self.engine.kind.is_own {
-            self.engine.free().push(Arc::clone(&self.log));
+            self.engine.logs().free.push(Arc::clone(&self.log));
         }
     }
 }
@@ -441,7 +508,7 @@ mod tests {
     impl LogFile {
         /// The log of all sessions, or one that none has.
         fn first(&self) -> Arc<Log> {
-            Arc::clone(&self.free()[0])
+            Arc::clone(&self.logs().free[0])
         }
     }
 
@@ -494,7 +561,7 @@ mod tests {
     /// The size of the file and its blocks of 512 bytes, before and after this number of records.
     fn written(kind: LogKind, records: u64) -> [(u64, u64); 2] {
         let place = TempDir::new(&format!("log-{kind}-{records}"));
-        let log = LogFile::new(&place.0, kind).unwrap();
+        let log = LogFile::new(&place.0, kind, 1).unwrap();
         assert_eq!(place.entries(), 0, "the file has a name");
         let look = || {
             let facts = log.first().made.file().metadata().unwrap();
@@ -510,8 +577,7 @@ mod tests {
         let whole = SEGMENT / 512;
         let [(size, blocks), (grown, _)] = written(LogKind::GROW, 3);
         assert_eq!((size, grown), (0, 15_000));
-        // The mark of a file of Rigel's may have a block.
-        assert!(blocks < 64, "{blocks}");
+        assert_eq!(blocks, 0);
         let [(size, blocks), (grown, after)] = written(LogKind::RESERVED, 3);
         assert_eq!((size, grown), (0, 15_000));
         assert!(blocks >= whole && after >= whole, "{blocks} {after}");
@@ -525,7 +591,7 @@ mod tests {
     #[test]
     fn records_of_a_group_lie_behind_one_another_and_all_are_durable() {
         let place = TempDir::new("log-group");
-        let log = LogFile::new(&place.0, LogKind::GROW).unwrap();
+        let log = LogFile::new(&place.0, LogKind::GROW, 8).unwrap();
         write(&log, 20, 8);
         let first = log.first();
         let state = first.state();
@@ -574,7 +640,7 @@ mod tests {
     #[test]
     fn a_full_segment_begins_anew() {
         let place = TempDir::new("log-full");
-        let log = LogFile::new(&place.0, LogKind::GROW).unwrap();
+        let log = LogFile::new(&place.0, LogKind::GROW, 8).unwrap();
         let nearly = SEGMENT - 7000;
         log.first().state().writers = 1;
         log.first().state().end = nearly;
@@ -587,7 +653,7 @@ mod tests {
     fn every_method_writes_each_record_once_and_whole() {
         for method in SyncMethod::ALL {
             let place = TempDir::new(&format!("log-{}", method.name()));
-            let log = LogFile::new(&place.0, LogKind::GROW.by(method)).unwrap();
+            let log = LogFile::new(&place.0, LogKind::GROW.by(method), 1).unwrap();
             let mut session = log.open(&[8192]).unwrap();
             let mut completed = Vec::new();
             for position in 0..5 {
@@ -618,10 +684,12 @@ mod tests {
             is_own: true,
             ..LogKind::GROW
         };
-        let log = LogFile::new(&place.0, kind).unwrap();
+        let log = LogFile::new(&place.0, kind, 4).unwrap();
         for _ in 0..2 {
             write(&log, 3, 4);
-            let free = log.free();
+            let logs = log.logs();
+            let (free, made) = (&logs.free, logs.made);
+            assert_eq!(made, 4);
             assert_eq!(free.len(), 4);
             let bytes = free
                 .iter()

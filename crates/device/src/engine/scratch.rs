@@ -63,8 +63,8 @@ impl Scratch {
         let bytes = size(bytes, free).map_err(|problem| no_such_size(directory, problem))?;
         let (mut made, name) = Made::new(directory, keep)?;
         fill(&made.file, bytes, &name, progress)?;
-        guard::mark(&made.file);
         made.settle(&name, keep)?;
+        guard::mark(&made.file);
         let name = if keep {
             name.display().to_string()
         } else {
@@ -117,12 +117,20 @@ fn free_names(directory: &Path) -> impl Iterator<Item = PathBuf> {
     names.filter(|name| name.symlink_metadata().is_err())
 }
 
-/// Refuses a new file of `bytes` where too little space is free.
-pub(super) fn require_room(directory: &Path, bytes: Bytes) -> Result<(), Error> {
-    let free = free_space(directory)?;
-    let room = size(Some(bytes), free);
-    room.map(drop)
-        .map_err(|problem| no_such_size(directory, problem))
+/// Refuses new files of `bytes` in total, which are called `what`, where too little space is free.
+pub(super) fn require_room(
+    directory: &Path,
+    what: &str,
+    bytes: Bytes,
+    hint: &str,
+) -> Result<(), Error> {
+    fits(bytes, free_space(directory)?).map_err(|problem| {
+        usage!(
+            "{what} in {directory}: {problem}",
+            hint,
+            directory = directory.display()
+        )
+    })
 }
 
 /// The error if a file in `directory` cannot have its size, by the problem and its hint.
@@ -307,7 +315,6 @@ pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
 
 /// The size of the file: as requested, or by the free space. Otherwise the problem and its hint.
 fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
-    let room = room(free);
     let Some(asked) = asked else {
         let bytes = BYTES_DEFAULT.min(free / 4) / MIB * MIB;
         return if bytes < BYTES_MIN {
@@ -334,17 +341,24 @@ fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
             ),
         ));
     }
-    if bytes > room {
-        return Err((
-            format!(
-                "{asked} does not fit: {} are free, of which {} may be used",
-                Bytes(free),
-                Bytes(room)
-            ),
-            "request less, free some space, or give a directory on a larger filesystem".into(),
+    fits(Bytes(bytes), free).map_err(|problem| {
+        let hint = "request less, free some space, or give a directory on a larger filesystem";
+        (problem, hint.into())
+    })?;
+    Ok(Bytes(bytes))
+}
+
+/// The problem if new files of `bytes` in total take more of the free space than may be used.
+fn fits(bytes: Bytes, free: u64) -> Result<(), String> {
+    let room = room(free);
+    if bytes.0 > room {
+        return Err(format!(
+            "{bytes} does not fit: {} are free, of which {} may be used",
+            Bytes(free),
+            Bytes(room)
         ));
     }
-    Ok(Bytes(bytes))
+    Ok(())
 }
 
 fn fill(

@@ -33,7 +33,7 @@ use rigel_model::{
 };
 use samples::PointSamples;
 pub(super) use server::ServerCounters;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -727,9 +727,21 @@ fn detached_scratch(
 
 /// Makes the files of all logs that have their own.
 fn log_files(target: &Target, points: &[Point]) -> Result<LogEngines, Error> {
-    let streams = points.iter().flat_map(|point| &point.streams);
-    let kinds: BTreeSet<LogKind> = streams.filter_map(|stream| stream.log).collect();
-    let Some(first) = kinds.first() else {
+    // The most writers of each in one point.
+    let mut logs: BTreeMap<LogKind, u64> = BTreeMap::new();
+    for point in points {
+        let mut writers: BTreeMap<LogKind, u64> = BTreeMap::new();
+        for stream in &point.streams {
+            if let Some(log) = stream.log {
+                *writers.entry(log).or_default() += u64::from(stream.load.slots());
+            }
+        }
+        for (log, writers) in writers {
+            let most = logs.entry(log).or_default();
+            *most = writers.max(*most);
+        }
+    }
+    let Some((first, _)) = logs.first_key_value() else {
         return Ok(LogEngines::new());
     };
     let Target::Scratch { directory, .. } = target else {
@@ -739,11 +751,10 @@ fn log_files(target: &Target, points: &[Point]) -> Result<LogEngines, Error> {
             about = first.about()
         ));
     };
-    let make = |log| {
-        let file = LogFile::new(directory, log)?;
-        Ok((log, Arc::new(file) as Arc<dyn Engine>))
-    };
-    kinds.into_iter().map(make).collect()
+    let made = LogFile::all(directory, &logs)?.into_iter();
+    Ok(made
+        .map(|(log, file)| (log, Arc::new(file) as Arc<dyn Engine>))
+        .collect())
 }
 
 /// Path and identity of a target.
