@@ -648,6 +648,46 @@ fn a_kept_scratch_file_whose_time_was_set_back_is_protected() {
 }
 
 #[test]
+fn a_kept_scratch_file_of_which_a_part_was_rewritten_is_protected() {
+    let place = Place::new("part");
+    let path = kept(&place);
+    open_to_write(&path, &[]).unwrap();
+    let changed = std::fs::metadata(&path).unwrap().modified().unwrap();
+    // The mark is younger than the filesystem's clock may be coarse.
+    wait(1100);
+    // Between the blocks by which its content is known, as `rsync --inplace -t` and restores do.
+    let file = File::options().write(true).open(&path).unwrap();
+    file.write_all_at(&vec![7; 2 << 20], 1 << 20).unwrap();
+    file.set_modified(changed).unwrap();
+    drop(file);
+    let said = open_to_write(&path, &[]).unwrap_err().to_string();
+    assert!(said.contains("that Rigel did not make"), "{said}");
+    permitted(&path);
+}
+
+#[test]
+fn a_mark_is_void_after_any_change_of_the_file_and_marks_of_older_versions_are_not_known() {
+    let place = Place::new("void");
+    let path = kept(&place);
+    let mut mark = [0; 256];
+    let length = rustix::fs::getxattr(&path, "user.rigel.scratch", &mut mark[..]).unwrap();
+    let mark = std::str::from_utf8(&mark[..length]).unwrap();
+    open_to_write(&path, &[]).unwrap();
+    wait(1100);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(open_to_write(&path, &[]).is_err());
+    // Without the time.
+    let (older, _) = mark.rsplit_once(' ').unwrap();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(&path, "user.rigel.scratch", older.as_bytes(), flags).unwrap();
+    assert!(open_to_write(&path, &[]).is_err());
+    // A mark that somebody set again is as old as it was.
+    rustix::fs::setxattr(&path, "user.rigel.scratch", mark.as_bytes(), flags).unwrap();
+    assert!(open_to_write(&path, &[]).is_err());
+    permitted(&path);
+}
+
+#[test]
 fn a_kept_scratch_file_written_by_rigel_needs_no_confirmation() {
     let place = Place::new("rewritten");
     let path = kept(&place);

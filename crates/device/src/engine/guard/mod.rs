@@ -33,7 +33,7 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Extended attribute of the files that Rigel makes. Its value is that of [`mark_of`].
+/// Extended attribute of the files that Rigel makes: [`state_of`] the file, and the time of its last change.
 const MARK: &str = "user.rigel.scratch";
 
 /// Permission to write to one file or device. Holds the checked target open. Only the guard creates
@@ -108,23 +108,30 @@ pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
     }
 }
 
-/// Marks a file that Rigel has made, or has just written to, as Rigel's. A filesystem without
-/// extended attributes stores no mark; then the user must name the file twice like any other.
+/// Marks a file that Rigel has made, or has just written to, as Rigel's. Any later change of the file makes the
+/// mark void, so this comes last. A filesystem without extended attributes stores no mark; then the user must name
+/// the file twice like any other.
 pub(super) fn mark(file: &File) {
-    if let Ok(value) = mark_of(file) {
-        let _ = rustix::fs::fsetxattr(
-            file,
-            MARK,
-            value.as_bytes(),
-            rustix::fs::XattrFlags::empty(),
-        );
+    let Ok(state) = state_of(file) else { return };
+    // Setting a mark changes the file, at a time that only its filesystem knows. It is void if that comes too long
+    // after the time that it holds, as on a machine that stood still in between.
+    for _ in 0..10 {
+        let Ok(changed) = changed_at(file) else {
+            return;
+        };
+        let value = format!("{state} {changed}");
+        let flags = rustix::fs::XattrFlags::empty();
+        if rustix::fs::fsetxattr(file, MARK, value.as_bytes(), flags).is_err()
+            || changed_at(file).is_ok_and(|now| is_same_change(changed, now))
+        {
+            return;
+        }
     }
 }
 
-/// The mark of a file with these facts and this content. It becomes invalid on a copy, and when
-/// somebody writes to the file or truncates it, also if the time of change is set back, as restores
-/// do. The ctime would not work: setting the mark changes it.
-fn mark_of(file: &File) -> std::io::Result<String> {
+/// The first part of the mark of a file with these facts and this content. It differs on a copy, and when somebody
+/// has written to the file or truncated it.
+fn state_of(file: &File) -> std::io::Result<String> {
     const BLOCKS: u64 = 16;
     let facts = file.metadata()?;
     let digest = sampled::digest_of(file, facts.len(), BLOCKS)?;
@@ -137,6 +144,19 @@ fn mark_of(file: &File) -> std::io::Result<String> {
     ))
 }
 
+/// Time of the last change of a file or its attributes (ctime), in nanoseconds. Unlike the time of the last write, no
+/// program can set it.
+fn changed_at(file: &File) -> std::io::Result<i128> {
+    let facts = file.metadata()?;
+    Ok(i128::from(facts.ctime()) * 1_000_000_000 + i128::from(facts.ctime_nsec()))
+}
+
+/// True if nothing else has changed a file whose mark holds the time `marked`. The mark itself is set within a tick of
+/// the filesystem's clock after that, which is a second at most.
+fn is_same_change(marked: i128, now: i128) -> bool {
+    (0..=1_000_000_000).contains(&(now - marked))
+}
+
 fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
     if target.kind() != FileKind::File {
         return Ok(false);
@@ -144,12 +164,22 @@ fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
     is_unchanged(target.file()).map_err(|error| unreadable(target.path(), &error))
 }
 
-/// True if Rigel made the file, and nobody has changed it since.
+/// True if Rigel made the file, and nobody has changed it or its attributes since.
 pub(super) fn is_unchanged(file: &File) -> std::io::Result<bool> {
     let mut value = [0; 256];
     let length = rustix::fs::fgetxattr(file, MARK, &mut value[..]);
     let Ok(length) = length else { return Ok(false) };
-    Ok(value[..length] == *mark_of(file)?.as_bytes())
+    let Ok(value) = std::str::from_utf8(&value[..length]) else {
+        return Ok(false);
+    };
+    let Some((state, marked)) = value.rsplit_once(' ') else {
+        return Ok(false);
+    };
+    let changed = changed_at(file)?;
+    let is_fresh = marked
+        .parse()
+        .is_ok_and(|marked| is_same_change(marked, changed));
+    Ok(is_fresh && state == state_of(file)?)
 }
 
 /// True if `named` leads to the open file or device; for a file, also under the same path.
