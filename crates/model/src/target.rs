@@ -148,6 +148,19 @@ const SIM_DEFAULT: SimSpec = SimSpec {
     bytes: Bytes(4 * GIB),
 };
 
+/// The settings of a model that are written as `name=value`.
+const SIM_SETTINGS: [&str; 9] = [
+    "servers",
+    "service",
+    "bandwidth",
+    "stall",
+    "errors",
+    "limit",
+    "slow",
+    "cache",
+    "size",
+];
+
 impl FromStr for SimSpec {
     type Err = Error;
 
@@ -168,9 +181,6 @@ impl FromStr for SimSpec {
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
-            if is_again(&mut given, part) {
-                return Err(wrong("it is given twice"));
-            }
             match part.split_once('=') {
                 Some(("servers", value)) => {
                     spec.servers = number(value)
@@ -223,7 +233,7 @@ impl FromStr for SimSpec {
                 Some(("size", value)) => {
                     spec.bytes = value.parse().map_err(|_| wrong("not a size"))?;
                 }
-                Some(_) => return Err(wrong("no such setting")),
+                Some((name, _)) => return Err(wrong(&no_setting(name))),
                 None if part == "fixed" => spec.distribution = Distribution::Fixed,
                 None if part == "exponential" => spec.distribution = Distribution::Exponential,
                 None if part.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -239,8 +249,12 @@ impl FromStr for SimSpec {
                 None => {
                     spec.service = part
                         .parse()
-                        .map_err(|_| wrong("neither a number of servers nor a duration"))?;
+                        .map_err(|_| wrong("it is no number of servers, no duration such as 100us, and no distribution: fixed or exponential"))?;
                 }
+            }
+            // Asked last: of a word that is not known, nobody knows whether it is given twice.
+            if is_again(&mut given, part) {
+                return Err(wrong("it is given twice"));
             }
         }
         if spec.service == Nanos(0) && spec.bandwidth.is_none() {
@@ -251,6 +265,14 @@ impl FromStr for SimSpec {
         }
         Ok(spec)
     }
+}
+
+/// Why a setting is refused that no model has.
+fn no_setting(name: &str) -> String {
+    format!(
+        "there is no '{name}': a model has {}",
+        SIM_SETTINGS.join(", ")
+    )
 }
 
 /// Parses `300ms/2s`.
@@ -487,6 +509,20 @@ mod tests {
             unitless.contains("'100' in 'sim:8,100'") && unitless.contains("100us"),
             "{unitless}"
         );
+        // A word that is not known is no second one of those that are.
+        for (unknown, name, known) in [
+            ("8,1ms,lognormal", "'lognormal'", "fixed or exponential"),
+            ("8,lognormal", "'lognormal'", "fixed or exponential"),
+            ("8,1ms,write=2ms", "'write'", "servers, service, bandwidth"),
+        ] {
+            let said = unknown.parse::<SimSpec>().unwrap_err().to_string();
+            let is_named = said.contains(name) && said.contains(known);
+            assert!(is_named && !said.contains("twice"), "{unknown}: {said}");
+        }
+        for name in SIM_SETTINGS {
+            let said = format!("{name}=x").parse::<SimSpec>().unwrap_err();
+            assert!(!said.to_string().contains("there is no"), "{said}");
+        }
         let limits = [
             "limit=0/s",
             "limit=2000",
