@@ -1,10 +1,13 @@
 //! `rigel compare`: runs side by side, with the interval of each difference and whether it is real.
 
+use super::exit_status::exit_status;
 use super::output::remark;
 use super::{output, page};
 use clap::Args;
 use rigel_analyse::Calibration;
-use rigel_analyse::{self as analyse, ClaimBeside, Comparison, Scope, Side, Subject, Term};
+use rigel_analyse::{
+    self as analyse, BoundVerdict, ClaimBeside, Comparison, Scope, Side, Subject, Term,
+};
 use rigel_model::record::journal;
 use rigel_model::record::journal::Run;
 use rigel_model::{Error, Ratio, failed, shell_path, usage};
@@ -24,12 +27,13 @@ use std::path::{Path, PathBuf};
 /// Compares soaks and imported series by their medians over rounds.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "--fail-if-slower fails only if it is certain: with 95 % confidence, over all \
-                  headline figures together, some rate is lower or some response time is higher \
-                  by more than the share. A possible slowdown is printed as a hint. With one run \
-                  a side it needs --single-run, because then a difference may be the storage's \
-                  own variation between runs.\n\nExit status: 0 compared, 1 failed, 2 wrong usage \
-                  or not comparable, 3 slower than --fail-if-slower allows."
+    after_help = "--fail-if-slower has three answers, with 95 % confidence over all headline \
+                  figures together: none is slower by more than the share, some rate is lower or \
+                  some response time higher by more, or that is undecided, because an interval \
+                  reaches beyond the share. With one run a side it needs --single-run, because \
+                  then a difference may be the storage's own variation between runs.\n\nExit \
+                  status: 0 compared, and none is slower than --fail-if-slower allows, 1 failed, 2 \
+                  wrong usage or not comparable, 3 one is slower, 4 that is undecided."
 )]
 pub(super) struct CompareArgs {
     /// Directories of runs, or their journals. Without --, each is a side of its own, and the first
@@ -40,7 +44,7 @@ pub(super) struct CompareArgs {
     #[arg(value_name = "RUN", last = true, num_args = 1..)]
     others: Vec<PathBuf>,
     /// Exit with status 3 if a headline figure is certainly slower than the baseline's by more
-    /// than this share
+    /// than this share, with 4 if one may be
     #[arg(long, value_name = "SHARE")]
     fail_if_slower: Option<Ratio>,
     /// Let --fail-if-slower judge one run a side
@@ -341,13 +345,13 @@ fn refuse_unlike(sides: &[Side]) -> Result<(), Error> {
     }
 }
 
-/// The exit status: 3 if a figure is slower than the limit allows.
+/// The exit status by what was found of the slowdown limit.
 fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
-    let Some(slower) = &comparison.slower else {
+    let Some(outcome) = comparison.outcome() else {
         return Ok(0);
     };
-    if !slower.certain.is_empty() {
-        return Ok(3);
+    if outcome == BoundVerdict::Broken {
+        return Ok(exit_status(outcome));
     }
     if let Some(broken) = subjects
         .iter()
@@ -367,18 +371,7 @@ fn status(subjects: &[Subject], comparison: &Comparison) -> Result<u8, Error> {
             name = broken.name
         ));
     }
-    // Otherwise a build step that cannot judge anything would always pass.
-    if comparison
-        .verdicts
-        .iter()
-        .any(|verdict| verdict.judged == 0)
-    {
-        return Err(failed!(
-            "no headline figure has an interval on both sides, so they cannot be compared",
-            "measure longer, or check that all runs are complete"
-        ));
-    }
-    Ok(0)
+    Ok(exit_status(outcome))
 }
 
 /// Refuses a run that has nothing in common with the baseline. `subjects` are all runs, those of the

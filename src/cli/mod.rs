@@ -72,8 +72,8 @@ use std::path::Path;
     after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was \
                   not met: --max-latency of calibrate, curve and sql run, --slo of soak, \
                   --need of fit, --fail-if-slower of compare and duet, an expectation of expect; or \
-                  check has a warning; 4 undecided, by --max-latency, --slo, --need, expect or duet; 5 expect did not \
-                  measure it.\nrigel --version --verbose names the commit, the target and the engines; \
+                  check has a warning; 4 that is undecided; 5 expect did not measure it.\nrigel \
+                  --version --verbose names the commit, the target and the engines; \
                   rigel schema VERB prints the JSON Schema of its --json."
 )]
 struct Cli {

@@ -34,6 +34,7 @@ use crate::search::sustained;
 use rigel_model::{Bytes, Coordinates, Ratio, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{CONFIDENCE, Limits};
+use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -187,6 +188,16 @@ pub fn compare_sides(sides: &[Side], slower_limit: Option<Ratio>) -> Comparison 
 }
 
 impl Comparison {
+    /// Whether no figure is slower than the limit allows; `None` if no limit was given.
+    pub fn outcome(&self) -> Option<BoundVerdict> {
+        let slower = self.slower.as_ref()?;
+        // Otherwise a build step that cannot judge anything would always pass.
+        let is_judged = self.verdicts.iter().all(|verdict| verdict.judged > 0);
+        let is_broken = !slower.certain.is_empty();
+        let is_kept = is_judged && !is_broken && slower.possible.is_empty();
+        Some(BoundVerdict::of(is_kept, is_broken))
+    }
+
     /// True if every side is a single run.
     pub fn is_of_single_runs(&self) -> bool {
         self.sides.iter().all(|side| side.runs.len() == 1)
@@ -405,7 +416,10 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         let rows = LatencyFigure::shown_in(ShownIn::Tables).map(|figure| {
             let name = format!("{} {place}", figure.label());
             let of = |subject: &Subject| latency(at(subject)?, figure);
-            let kind = (Unit::Microseconds, true, Scope::Small);
+            // A maximum is one operation: runs of the same storage differ in it by half, and no number of
+            // them would show that nothing is slower.
+            let is_headline = figure != LatencyFigure::Max;
+            let kind = (Unit::Microseconds, is_headline, Scope::Small);
             Row::of(sides, name, kind, of)
         });
         rows.collect::<Vec<Row>>()

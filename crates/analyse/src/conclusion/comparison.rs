@@ -8,6 +8,7 @@ use crate::compare::side::SideRun;
 use crate::figures::quantity::{self, Amount};
 use rigel_model::{Finding, FindingName, Severity, TrustCause, in_line, shell_word};
 use rigel_stats::estimate::Estimate;
+use rigel_stats::verdict::BoundVerdict;
 
 /// True if the baseline serves a rate that this side does not.
 fn has_lost(verdict: &Verdict) -> bool {
@@ -234,16 +235,18 @@ impl Comparison {
             });
             few(names.collect())
         };
-        let certain = if slower.certain.is_empty() {
-            format!("None is certainly slower by more than {limit}.")
-        } else {
-            format!(
+        let answer = match self.outcome()? {
+            BoundVerdict::Broken => format!(
                 "Certainly slower by more than {limit}: {}.",
                 listed(&slower.certain)
-            )
+            ),
+            BoundVerdict::Kept => format!("None is slower by more than {limit}."),
+            BoundVerdict::Undecided | BoundVerdict::NotMeasured => {
+                format!("Whether one is slower by more than {limit} is undecided.")
+            }
         };
         if slower.possible.is_empty() {
-            return Some(certain);
+            return Some(answer);
         }
         let hint = match (self.is_of_single_runs(), self.rounds.is_empty()) {
             (false, _) => "more runs decide",
@@ -252,7 +255,7 @@ impl Comparison {
         };
         let possible = listed(&slower.possible);
         Some(format!(
-            "{certain} Possibly, by their intervals: {possible}; {hint}."
+            "{answer} Possibly, by their intervals: {possible}; {hint}."
         ))
     }
 
