@@ -2,7 +2,8 @@
 
 use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
-use super::measuring::{self, Job, MeasuringArgs, resume_command, rounds};
+use super::measuring::rounds::{self, RoundsDone};
+use super::measuring::{self, Job, MeasuringArgs, resume_command};
 use super::membership::Membership;
 use super::metrics::Metrics;
 use super::output::remark;
@@ -163,7 +164,7 @@ pub(super) fn run(args: &SoakArgs, membership: &Membership) -> Result<u8, Error>
             metrics.add(header, record);
         }
     };
-    let (mut job, last) = match &args.measuring.outcome.resume {
+    let (mut job, measured) = match &args.measuring.outcome.resume {
         Some(run) => {
             let Some(resumed) = rounds::resume(run, &args.measuring, membership, &mut ended)?
             else {
@@ -176,9 +177,9 @@ pub(super) fn run(args: &SoakArgs, membership: &Membership) -> Result<u8, Error>
             };
             resumed
         }
-        None => (args.begin(membership)?, 0),
+        None => (args.begin(membership)?, RoundsDone::default()),
     };
-    let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
+    let stopped = rounds::measure(&mut job, measured, &args.measuring, &mut ended)?;
     let outcome = report_on(
         job.results.path(),
         args.measuring.outcome.json,
@@ -308,6 +309,13 @@ impl SoakArgs {
             },
         };
         let share = timetable.slo_share;
+        if share == Ratio::ZERO {
+            return Err(usage!(
+                "--slo-share {share} requires nothing of an objective",
+                "give the share of time in which it must be met, such as 99%",
+                share = share.exact()
+            ));
+        }
         let mut objectives: Vec<Objective> = Vec::new();
         // Equal objectives, such as `p99<1s` and `p99<1000ms`, count once.
         for objective in &timetable.slo {

@@ -22,8 +22,8 @@ pub use figures::{thinned, wall};
 use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
-    Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd, RunTrust,
-    SeriesFigures, ShownIn, SoakHosts, SoakResult,
+    BoundVerdict, Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd,
+    RunTrust, SeriesFigures, ShownIn, SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
@@ -305,7 +305,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         .enumerate()
         .filter_map(|(at, result)| Some((at, result, result.share_kept?)))
         // What is known of others says nothing of rounds in which a closed loop hid it.
-        .filter(|(_, result, _)| result.hidden == 0 || result.met.is_some());
+        .filter(|(_, result, _)| result.hidden == 0 || result.outcome != BoundVerdict::Undecided);
     if let Some((at, result, kept)) = least.min_by(|a, b| a.2.total_cmp(&b.2)) {
         let used = result.budget_used.map_or_else(String::new, |used| {
             format!(", budget used {}", budget(used))
@@ -320,9 +320,9 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
             kept,
         );
         // Between rounds nobody looked.
-        let interval = result.share_least.map_or_else(String::new, |least| {
-            format!("at least {}", rounded_percent(least))
-        });
+        let interval = result
+            .share_least
+            .map_or_else(String::new, |least| format!("at least {}", share(least)));
         figures.push(Headline { interval, ..kept });
     } else if let (Quantity::P99Us, Some(figure)) = (found.judged_by, &found.rate) {
         let median = headline(
@@ -382,19 +382,17 @@ fn objectives(found: &Predictability) -> Option<Section> {
     let to = found.resolution;
     let table = TableOf::of("Objectives and their error budgets", &found.objectives)
         .text("objective", |result| result.objective)
-        .text("", |result| match result.met {
-            Some(true) => "met",
-            Some(false) => "missed",
-            None => "not known",
+        .text("", |result| match result.outcome {
+            BoundVerdict::Kept => "met",
+            BoundVerdict::Broken => "missed",
+            BoundVerdict::Undecided | BoundVerdict::NotMeasured => "not known",
         })
         .number("met for", |result| {
             result.share_kept.map_or_else(|| "not known".into(), share)
         })
         .number("of all time", |result| {
             let least = result.share_least;
-            least.map_or_else(String::new, |least| {
-                format!("at least {}", rounded_percent(least))
-            })
+            least.map_or_else(String::new, |least| format!("at least {}", share(least)))
         })
         .on_page()
         .number("required", |result| share(result.share_asked))

@@ -18,7 +18,7 @@ use rigel_measure::run::{self, Bench, Event, Listen, soak};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{Journal, MeasuredLine};
-use rigel_model::{Coordinates, Error, Target, usage};
+use rigel_model::{Coordinates, Error, Nanos, Target, usage};
 use rigel_ranks::Ranks;
 use std::cell::RefCell;
 use std::path::Path;
@@ -28,23 +28,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// all of none.
 pub(in crate::cli) type OnRound<'a> = dyn FnMut(&Header, Option<&PointRecord>) + 'a;
 
-/// A soak that was cut short, and the number of its last round; none if nothing of it is left to
-/// measure. Its rounds are read one by one, and none is kept.
+/// The rounds that are in a soak's journal already: the number of the last, and the longest complete one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::cli) struct RoundsDone {
+    last: u32,
+    longest: Nanos,
+}
+
+/// A soak that was cut short, and what is done of it; none if nothing of it is left to measure. Its
+/// rounds are read one by one, and none is kept.
 pub(in crate::cli) fn resume(
     run: &Path,
     args: &MeasuringArgs,
     membership: &Membership,
     ended: &mut OnRound,
-) -> Result<Option<(Job, u32)>, Error> {
+) -> Result<Option<(Job, RoundsDone)>, Error> {
     let named = NamedAgain::of(args, membership)?;
-    let mut last = 0;
+    let mut done = RoundsDone::default();
     let (journal, so_far) = Journal::reopen_each(run, &mut |header, measured| {
         let MeasuredLine::Point(record, _) = measured else {
             return;
         };
         if let Coordinates::Round { round: number, .. } = record.coordinates {
-            last = last.max(number);
+            done.last = done.last.max(number);
         }
+        done.longest = SoakRequest::longest_with(done.longest, &record);
         ended(header, Some(&record));
     })?;
     if so_far.cut {
@@ -52,13 +60,13 @@ pub(in crate::cli) fn resume(
     }
     let header = &so_far.header;
     refuse_other_verb(&*rigel_verbs::of(header)?, header, "soak", run)?;
-    if is_over(header, last)? {
+    if is_over(header, done.last)? {
         ended(header, None);
         return Ok(None);
     }
     resumed::share(header, args, membership)?;
     let job = job_again(run, args, membership, named, &[], (journal, so_far))?;
-    Ok(Some((job, last)))
+    Ok(Some((job, done)))
 }
 
 /// Measures the rounds that rank 0 begins; called at the other ranks. `begin` makes a new run;
@@ -118,10 +126,10 @@ fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
     Ok(last >= request.rounds() || is_lapsed)
 }
 
-/// Measures the rounds after number `last`. Answers whether it was stopped before the last of them.
+/// Measures the rounds after those that are done. Answers whether it was stopped before the last of them.
 pub(in crate::cli) fn measure(
     job: &mut Job,
-    last: u32,
+    done: RoundsDone,
     args: &MeasuringArgs,
     ended: &mut OnRound,
 ) -> Result<bool, Error> {
@@ -139,7 +147,7 @@ pub(in crate::cli) fn measure(
     let progress = RefCell::new(progress);
     let notify = |event: &Event| progress.borrow_mut().on_event(event);
     let ranks = &args.outcome.ranks;
-    let measured = prepare_and_measure(job, (last, ranks), &stop, &notify, ended);
+    let measured = prepare_and_measure(job, (done, ranks), &stop, &notify, ended);
     progress.borrow().finish();
     match measured {
         Ok(()) => Ok(stop.load(Ordering::Relaxed)),
@@ -149,7 +157,7 @@ pub(in crate::cli) fn measure(
 
 fn prepare_and_measure(
     job: &mut Job,
-    (last, ranks_args): (u32, &RanksArgs),
+    (done, ranks_args): (RoundsDone, &RanksArgs),
     stop: &AtomicBool,
     notify: &dyn Fn(&Event),
     ended: &mut OnRound,
@@ -201,7 +209,8 @@ fn prepare_and_measure(
     let conductor = soak::Soak {
         request: &request,
         began,
-        last,
+        last: done.last,
+        longest: done.longest,
         seed: job.options.seed,
         together: membership.joined(),
     };

@@ -11,21 +11,21 @@ impl SoakResult {
     pub fn conclusion(&self, header: &Header) -> Conclusion {
         let mut findings = header.findings.iter().chain(&self.findings);
         let has_warnings = findings.any(|finding| finding.severity != Severity::Note);
-        Conclusion {
+        let conclusion = Conclusion {
             status: status(&self.found, has_warnings),
             sentence: std::iter::once(self.found.verdict.clone())
                 .chain(decisive(&self.findings))
                 .collect::<Vec<_>>()
                 .join(" "),
+        };
+        match self.found.outcome() {
+            Some(outcome) => conclusion.with_outcome(outcome),
+            None => conclusion,
         }
     }
 }
 
 fn status(found: &Predictability, has_warnings: bool) -> Status {
-    let missed = found
-        .objectives
-        .iter()
-        .any(|result| result.met == Some(false));
     let not_done =
         found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
     let measured = found
@@ -33,7 +33,7 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
         .as_ref()
         .is_some_and(|rate| rate.least.value > 0.0);
     let only_late = found.troubles.is_empty() || not_done && measured;
-    if missed || !only_late {
+    if !only_late {
         return Status::Bad;
     }
     match found.word {

@@ -4,24 +4,20 @@
 //! earlier rounds took. So the time of day is sampled evenly, and a resumed soak continues at the
 //! current time. A round's number is its index in the timetable; a missing number is a skipped round.
 //!
-//! A round of fixed work begins somewhat after its place, by another time in each: what the storage
-//! does every ten seconds would meet rounds that begin every hour always, or never.
+//! A round of fixed work begins at any moment of its interval that leaves it enough time, by another
+//! time in each: what the storage does every five minutes would meet rounds that begin every hour
+//! always, or never.
 
 use super::search::{SMALL, seed_of};
 use super::{Plan, SqlTerms, check_sizes};
 use crate::PointSummary;
 use crate::series::soak_request::SoakRequest;
+use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Error, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp, usage};
 
 /// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks
 /// of rounds.
 const WINDOWS: u64 = 4;
-
-/// A round of fixed work that may last until the next one begins up to this part of the interval
-/// later.
-const SHIFT: u64 = 8;
-/// Maximum time by which a round begins after its place in the timetable.
-const SHIFT_MAX: Nanos = Nanos::from_secs(600);
 
 impl Plan for SoakRequest {
     fn name(&self) -> &'static str {
@@ -77,27 +73,36 @@ impl Plan for SoakRequest {
 }
 
 impl SoakRequest {
-    /// When round `number`, from 1, is due, measured from the soak's start.
-    pub fn due(&self, number: u32) -> Nanos {
-        let place = self.every.0;
-        let place = place.saturating_mul(u64::from(number.saturating_sub(1)));
-        Nanos(place).plus(self.shift(number))
+    /// When the interval of round `number`, from 1, begins, measured from the soak's start.
+    pub fn place(&self, number: u32) -> Nanos {
+        let before = u64::from(number.saturating_sub(1));
+        Nanos(self.every.0.saturating_mul(before))
     }
 
-    /// How long after its place in the timetable a round begins: evenly spread over what it may be,
-    /// by multiples of the golden ratio.
-    fn shift(&self, number: u32) -> Nanos {
+    /// When round `number` is due, where the rounds so far took `longest` at most; 0 if none was complete.
+    pub fn due(&self, number: u32, longest: Nanos) -> Nanos {
+        self.place(number).plus(self.shift(number, longest))
+    }
+
+    /// How long after its place in the timetable a round begins: evenly spread over what leaves it the
+    /// time of the longest one, by multiples of the golden ratio.
+    fn shift(&self, number: u32, longest: Nanos) -> Nanos {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-        if self.work.is_none() {
+        if self.work.is_none() || longest == Nanos(0) {
             return Nanos(0);
         }
-        let room = match self.every.since(self.limit) {
-            Nanos(0) => Nanos(self.every.0 / SHIFT),
-            left => left,
-        };
         let share = GOLDEN.wrapping_mul(u64::from(number.saturating_sub(1)));
-        let shift = (u128::from(room.0.min(SHIFT_MAX.0)) * u128::from(share)) >> 64;
+        let shift = (u128::from(self.every.since(longest).0) * u128::from(share)) >> 64;
         Nanos(u64::try_from(shift).unwrap_or(0))
+    }
+
+    /// The longest of the rounds so far, with this one.
+    #[must_use]
+    pub fn longest_with(longest: Nanos, round: &PointRecord) -> Nanos {
+        match round.end {
+            End::Complete => longest.max(round.measured),
+            End::Stopped | End::Broken(_) => longest,
+        }
     }
 
     /// The number of the round whose interval contains the time `since` the soak's start.
@@ -107,8 +112,8 @@ impl SoakRequest {
             .saturating_add(1)
     }
 
-    /// Round `number`, which begins `late`; it ends in time for the next one.
-    pub fn point(&self, number: u32, late: Nanos, usable: u64, seed: u64) -> Point {
+    /// Round `number`, which begins this long after its place; it ends before the next one's.
+    pub fn point(&self, number: u32, begins: Nanos, usable: u64, seed: u64) -> Point {
         let coordinates = Coordinates::Round {
             round: number,
             outstanding: self.load.slots(),
@@ -121,7 +126,7 @@ impl SoakRequest {
             },
             other => other,
         };
-        let left = self.every.since(self.shift(number)).since(late);
+        let left = self.every.since(begins);
         let left = Nanos(left.0.min(self.limit.0).max(1));
         Point {
             coordinates,
@@ -182,8 +187,8 @@ mod tests {
             ..request.clone()
         };
         assert_eq!(
-            (steady.due(1), steady.due(3)),
-            (Nanos(0), Nanos::from_secs(120))
+            [1, 3].map(|number| steady.due(number, Nanos::from_secs(1))),
+            [Nanos(0), Nanos::from_secs(120)]
         );
         assert_eq!(
             (
@@ -202,26 +207,31 @@ mod tests {
     #[test]
     fn rounds_of_fixed_work_meet_every_phase_of_what_comes_regularly() {
         let request = request();
-        let place = |number: u32| Nanos::from_secs(60 * (u64::from(number) - 1));
-        let shifts: Vec<u64> = (1..=60)
-            .map(|number| request.due(number).since(place(number)).0)
-            .collect();
-        assert_eq!(shifts[0], 0);
-        // The intervals of a second, of seven and a half, have 8 rounds each.
-        for second in 0..7 {
-            let from = Nanos::from_secs(second).0;
-            let rounds = shifts
-                .iter()
-                .filter(|shift| (from..from + 1_000_000_000).contains(shift));
-            assert!((7..=9).contains(&rounds.count()), "{second}: {shifts:?}");
+        let longest = Nanos::from_secs(10);
+        let shift = |number| {
+            let due = request.due(number, longest);
+            due.since(request.place(number))
+        };
+        // All of a minute but the ten seconds of the longest round: five intervals with 12 rounds each.
+        let shifts: Vec<u64> = (1..=60).map(|number| shift(number).0).collect();
+        for ten in 0..5 {
+            let from = Nanos::from_secs(10 * ten).0;
+            let to = Nanos::from_secs(10 * (ten + 1)).0;
+            let rounds = shifts.iter().filter(|shift| (from..to).contains(shift));
+            assert!((11..=13).contains(&rounds.count()), "{ten}: {shifts:?}");
         }
         for number in 1..=60 {
-            assert_eq!(request.number_at(request.due(number)), number);
-            let Until::Work { most, .. } = request.point(number, Nanos(0), 1 << 30, 1).until else {
+            let due = request.due(number, longest);
+            assert_eq!(request.number_at(due), number);
+            let point = request.point(number, shift(number), 1 << 30, 1);
+            let Until::Work { most, .. } = point.until else {
                 panic!("fixed work");
             };
-            assert!(request.due(number).plus(most) <= place(number + 1));
+            assert!(most >= longest && due.plus(most) <= request.place(number + 1));
         }
+        // As long as no round was complete, nobody knows how much time one needs.
+        assert_eq!(request.due(7, Nanos(0)), request.place(7));
+        assert_eq!(request.due(7, request.every), request.place(7));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use super::series_figures::SeriesFigures;
 use crate::figures::quantity::rounded_percent;
 use rigel_model::{Moment, Objective, Resolution};
 use rigel_stats::mean::Interval;
-use serde::Serialize;
+use rigel_stats::verdict::BoundVerdict;
+use serde::{Serialize, Serializer};
 
 /// The terms of a series.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -77,6 +78,14 @@ pub struct Predictability {
     pub episodes: Vec<Episode>,
     /// Results of the objectives, in their order.
     pub objectives: Vec<ObjectiveResult>,
+}
+
+impl Predictability {
+    /// Whether all objectives are met; `None` if there are none.
+    pub fn outcome(&self) -> Option<BoundVerdict> {
+        let verdicts = self.objectives.iter().map(|result| result.outcome);
+        BoundVerdict::all_of_some(verdicts)
+    }
 }
 
 /// The verdict on one scale: whether 95 % of the rounds lie within a stated range of the median, and
@@ -320,12 +329,28 @@ pub struct ObjectiveResult {
     /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no
     /// budget.
     pub budget_used: Option<f64>,
-    /// True if it was kept for the required fraction of time; `None` if that is not known.
-    pub met: Option<bool>,
+    /// True if it was kept for the required fraction of time, where between the rounds nothing was
+    /// measured certainly so; null in JSON if that is not known.
+    #[serde(rename = "met", serialize_with = "as_known")]
+    #[schemars(with = "Option<bool>")]
+    pub outcome: BoundVerdict,
     /// The longest breach: consecutive rounds that missed it.
     pub longest_breach: Option<Breach>,
     /// All breaches, in order of time.
     pub breaches: Vec<Breach>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn as_known<S: Serializer>(outcome: &BoundVerdict, serializer: S) -> Result<S::Ok, S::Error> {
+    let is_met = match outcome {
+        BoundVerdict::Kept => Some(true),
+        BoundVerdict::Broken => Some(false),
+        BoundVerdict::Undecided | BoundVerdict::NotMeasured => None,
+    };
+    is_met.serialize(serializer)
 }
 
 /// Consecutive rounds that missed an objective.

@@ -1,5 +1,6 @@
 //! The verdict on a series, as a word and a sentence.
 
+use super::budget::share;
 use super::calendar::Recurrence;
 use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
@@ -13,7 +14,7 @@ use crate::figures::quantity::{
     capital, count, counted, rounded_length, rounded_percent as percent,
 };
 use rigel_model::{Nanos, Resolution};
-use std::fmt::Write;
+use rigel_stats::verdict::BoundVerdict;
 
 /// Throughput is predictable if 95 % of its rounds lie within this fraction of the median, and no
 /// change, trend or slowdown is larger.
@@ -105,7 +106,7 @@ pub(super) fn verdict(
     with_troubles(result, predictable, word, text)
 }
 
-/// The verdict with troubles before it and missed objectives after it.
+/// The verdict with troubles and what is said of objectives before it.
 fn with_troubles(
     result: &Predictability,
     predictable: Predictable,
@@ -120,7 +121,7 @@ fn with_troubles(
             predictable
         },
         word_of(result, word),
-        troubles_first(result, text) + &missed(result),
+        said_first(result, text),
     )
 }
 
@@ -136,13 +137,15 @@ fn word_of(result: &Predictability, word: SeriesClass) -> SeriesClass {
     }
 }
 
-/// Prepends the troubles to the text.
-fn troubles_first(result: &Predictability, text: String) -> String {
-    if result.troubles.is_empty() {
-        text
-    } else {
-        format!("{} {text}", result.troubles.join(" "))
-    }
+/// Prepends the troubles to the text, and why objectives are missed or not known to be met, the missed
+/// ones first.
+fn said_first(result: &Predictability, text: String) -> String {
+    let mut objectives: Vec<&ObjectiveResult> = result.objectives.iter().collect();
+    objectives.sort_by_key(|objective| objective.outcome != BoundVerdict::Broken);
+    let objectives = objectives.into_iter().map(ObjectiveResult::sentence);
+    let sentences = result.troubles.iter().cloned().chain(objectives);
+    let sentences = sentences.filter(|sentence| !sentence.is_empty());
+    sentences.chain([text]).collect::<Vec<_>>().join(" ")
 }
 
 fn judged(result: &Predictability, took: &str) -> (Predictable, SeriesClass, String) {
@@ -510,43 +513,4 @@ fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
         None => format!("on {}", change.at.shown(resolution)),
     };
     format!("{name} {how} {when}")
-}
-
-/// A sentence for each objective that was missed, or of which that is not known.
-fn missed(found: &Predictability) -> String {
-    let mut text = String::new();
-    let is_hidden = |result: &&ObjectiveResult| result.met.is_none() && result.hidden > 0;
-    if let Some(result) = found.objectives.iter().find(is_hidden) {
-        let _ = write!(
-            text,
-            " Whether the objective {} was met is not known: while all I/O stands still, a closed loop sends \
-             none; ask with --rate.",
-            result.objective
-        );
-    }
-    for result in found
-        .objectives
-        .iter()
-        .filter(|result| result.met == Some(false))
-    {
-        let met = result.share_kept.unwrap_or(0.0);
-        let _ = write!(
-            text,
-            " The objective {} was missed: met for {} of the time, the target is {}.",
-            result.objective,
-            share(met),
-            share(result.share_asked)
-        );
-    }
-    text
-}
-
-/// Formats a fraction in percent, never rounded up to 100 %.
-fn share(value: f64) -> String {
-    let percent = value * 100.0;
-    let digits = [0, 1, 2, 3].into_iter().find(|digits| {
-        let shown: f64 = format!("{percent:.digits$}").parse().unwrap_or(percent);
-        (shown - percent).abs() < 0.05 && (shown < 100.0 || value >= 1.0)
-    });
-    format!("{percent:.*} %", digits.unwrap_or(3))
 }

@@ -42,6 +42,8 @@ pub struct Soak<'a> {
     pub began: Moment,
     /// Last round in the journal; 0 = none.
     pub last: u32,
+    /// Longest complete round in the journal; 0 = none.
+    pub longest: Nanos,
     /// Seed of all random choices.
     pub seed: u64,
     /// The ranks that measure each round together; `None` if this process measures alone.
@@ -69,20 +71,19 @@ impl Soak<'_> {
         let time = Timetable::new(self, bench.as_ref());
         let mut held = Held::default();
         let mut number = self.last + 1;
+        let mut longest = self.longest;
         loop {
             // Skip rounds whose time has passed.
             number = number.max(time.number_now(self));
-            if number > self.request.rounds()
-                || !time.wait_for(self.request.due(number), stop, listen)
-            {
+            let due = self.request.due(number, longest);
+            if number > self.request.rounds() || !time.wait_for(due, stop, listen) {
                 break;
             }
-            let late = time.now().since(self.request.due(number));
-            if self.is_too_late(late) {
+            if self.is_too_late(time.now(), due) {
                 number += 1;
                 continue;
             }
-            let round = self.round(&mut bench, again, &time, (number, late), stop, listen);
+            let round = self.round(&mut bench, again, &time, (number, due), stop, listen);
             let round = round.inspect_err(|_| self.note_loss(number, journal))?;
             let Some((mut record, parts)) = round else {
                 number += 1;
@@ -91,6 +92,7 @@ impl Soak<'_> {
             if let Some(why) = bench.as_ref().and_then(|bench| what_broke(bench, &record)) {
                 record.end = End::Broken(why);
             }
+            longest = SoakRequest::longest_with(longest, &record);
             let is_broken = matches!(record.end, End::Broken(_));
             if is_broken && !time.is_virtual() {
                 bench = None;
@@ -130,8 +132,8 @@ impl Soak<'_> {
         }
     }
 
-    fn is_too_late(&self, late: Nanos) -> bool {
-        late > Nanos(self.request.every.0 / LATE)
+    fn is_too_late(&self, now: Nanos, due: Nanos) -> bool {
+        now.since(due) > Nanos(self.request.every.0 / LATE)
     }
 
     /// Runs one round, whatever happens to the target. `None` if the target was ready too late for
@@ -141,13 +143,18 @@ impl Soak<'_> {
         bench: &mut Option<Bench>,
         again: &mut Reopen,
         time: &Timetable,
-        (number, late): (u32, Nanos),
+        (number, due): (u32, Nanos),
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<Option<MeasuredRound>, Error> {
         let started = time.wall(self.began).to_string();
+        let began = time.now();
+        let point = |now: Nanos, usable| {
+            let begins = now.since(self.request.place(number));
+            self.request.point(number, begins, usable, self.seed)
+        };
         let failed = |usable, error: &Error| {
-            let point = self.request.point(number, late, usable, self.seed);
+            let point = point(began, usable);
             let record = PointRecord {
                 started: started.clone(),
                 began: Nanos(0),
@@ -166,15 +173,11 @@ impl Soak<'_> {
         };
         let usable = bench.facts.usable.0;
         // Preparing the target took time.
-        let late = if time.is_virtual() {
-            late
-        } else {
-            time.now().since(self.request.due(number))
-        };
-        if self.is_too_late(late) {
+        let now = time.now();
+        if self.is_too_late(now, due) {
             return Ok(None);
         }
-        let point = self.request.point(number, late, usable, self.seed);
+        let point = point(now, usable);
         listen(Event::Begin { point: &point });
         match self.measured(bench, point, stop, listen) {
             Err(error) if self.together.is_none() => failed(usable, &error),
@@ -297,7 +300,7 @@ impl Timetable {
             .filter(Clock::is_virtual);
         if let Some(engine) = engine {
             // A model's time begins at zero: on resume, set it to when the next round is due.
-            engine.wait_until(soak.request.due(soak.last + 1));
+            engine.wait_until(soak.request.due(soak.last + 1, soak.longest));
             return Self {
                 clock: engine,
                 then: None,

@@ -98,14 +98,7 @@ impl VerbResult for SoakResult {
     }
 
     fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
-        let objectives = self.found.objectives.iter();
-        let verdicts = objectives.filter_map(|one| match one.met {
-            Some(true) => Some(BoundVerdict::Kept),
-            Some(false) => Some(BoundVerdict::Broken),
-            None if one.hidden > 0 => Some(BoundVerdict::Undecided),
-            None => None,
-        });
-        BoundVerdict::all_of_some(verdicts)
+        self.found.outcome()
     }
 
     fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Option<Subject<'a>> {
