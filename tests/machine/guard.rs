@@ -248,6 +248,42 @@ fn a_disk_is_refused_for_its_mounted_partition() {
     });
 }
 
+#[test]
+fn a_disk_is_refused_for_what_its_partition_contains_without_a_table() {
+    let name = "a_disk_is_refused_for_what_its_partition_contains_without_a_table";
+    test(name, || {
+        let _turn = one_at_a_time();
+        let place = Place::new("partition-wiped");
+        let file = place.file("file", SIZE);
+        partition(&file, "dos")?;
+        let device = Loop::new(&file)?;
+        let first = PathBuf::from(format!("{}p1", device.0.display()));
+        if !first.exists() {
+            need("partx", &["--add", text(&device.0)])?;
+        }
+        let named = std::slice::from_ref(&device.0);
+        let wipe = |path: &Path| {
+            let disk = File::options().write(true).open(path).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&disk, &[0; 4096], 0).unwrap();
+        };
+        need("mkfs.ext4", &["-q", text(&first)])?;
+        // By the file below, so that the kernel does not read the table again.
+        wipe(&file);
+        need("blockdev", &["--flushbufs", text(&device.0)])?;
+        if !first.exists() {
+            return Err(Missing("the kernel forgot the partition".into()));
+        }
+        refused(&device.0, "that contains an ext4 filesystem");
+        // Without it nothing speaks against a disk that was named twice.
+        wipe(&first);
+        need("blockdev", &["--flushbufs", text(&first)])?;
+        wait_until("nothing holds the disk", || {
+            permit_write(&device.0, named).is_ok()
+        });
+        Ok(())
+    });
+}
+
 /// Creates one partition over the whole file.
 fn partition(file: &Path, label: &str) -> Result<(), Missing> {
     need(

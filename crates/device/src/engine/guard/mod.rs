@@ -26,7 +26,7 @@ use super::opened::{Identity, Opened, identity_and_place};
 use super::sampled;
 use crate::observe::stack::{Sys, device_number};
 use checked_target::CheckedTarget;
-use family::{Relation, TargetFamily};
+use family::{Relation, Relative, TargetFamily};
 use refusal::{blind, checked_mounts, unreadable};
 use rigel_model::{Bytes, Error, FileKind, Finding, shell_path};
 use std::fs::File;
@@ -98,6 +98,7 @@ pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
     target.refuse_exported()?;
     target.refuse_held()?;
     target.refuse_contents()?;
+    target.refuse_contents_of_partitions()?;
     target.refuse_place()?;
     target.refuse_below()?;
     let opened = target.opened;
@@ -305,6 +306,32 @@ impl CheckedTarget<'_> {
             );
             Err(self.refusal(format!("contains {content}, according to udev"), hint))
         })
+    }
+
+    /// Refuses a disk for what is in its partitions: the kernel still has them where their table was wiped.
+    fn refuse_contents_of_partitions(&self) -> Result<(), Error> {
+        let is_partition = |relative: &&Relative| relative.relation == Relation::Partition;
+        for relative in self.family.members.iter().filter(is_partition) {
+            let path = Path::new("/dev").join(&relative.name);
+            let partition = match Opened::open(&path) {
+                Ok(partition) if partition.identity() == relative.identity => partition,
+                _ => {
+                    let why = format!("its partition '{}' cannot be opened", path.display());
+                    return Err(blind(self.opened.path(), &why));
+                }
+            };
+            let content = contents::of(&partition).map_err(|error| unreadable(&path, &error))?;
+            if let Some(content) = content {
+                let named = shell_path(&path);
+                return Err(self.refusal(
+                    relative.is(&format!("contains {content}")),
+                    format!(
+                        "give another device; if its content is not needed, clear it yourself: wipefs --all {named}"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn refuse_place(&self) -> Result<(), Error> {
