@@ -7,6 +7,7 @@
 #   contrib/ranks/each-host.sh dist/rigel-0.1.0-x86_64-linux fleet db1,db2,root@db3 calibrate /var/lib/data --for 30s
 #
 # OUT gets a run for each host; `rigel compare OUT/db1 OUT/db2` is next. SSH holds other words for ssh: SSH='ssh -p 2222'.
+# MOST is the KiB that a host may send [default: a GiB].
 # Status 0 if each host had 0, else the worst. Ctrl-C ends all of them, and nothing is left on the hosts.
 set -uo pipefail
 [ $# -ge 4 ] || {
@@ -29,6 +30,17 @@ done
 mkdir -p "$out"
 arguments=$(printf ' %q' "$@")
 size=$(stat -c %s "$program")
+most=${MOST:-$((1 << 20))} # KiB that a file of one host, and all of them packed, may have
+shown=$((64 << 10)) # bytes of what it said that are shown
+
+# What a host said, up to its line of trust, for a terminal: the host may be another's by now. No link, no control
+# character but line breaks and tabs, no change of the direction of text.
+said() {
+	[ -f "$1" ] && [ ! -L "$1" ] || return 0
+	head -c "$shown" "$1" | LC_ALL=C tr -d '\000-\010\013-\037\177' |
+		LC_ALL=C sed 's/\xc2[\x80-\x9f]//g; s/\xd8\x9c//g; s/\xe2\x80[\x8e\x8f\xaa-\xae]//g; s/\xe2\x81[\xa6-\xa9]//g' |
+		sed -n '1,/^Trust:/p'
+}
 
 # Waits for a process, also if a signal comes meanwhile, and has its status.
 all_of() {
@@ -37,10 +49,22 @@ all_of() {
 	return "$status"
 }
 
+# Unpacks what a host sent; no link, device or pipe: a run has none. Of what is not whole nothing is left.
+unpacked() {
+	local run=$out/$1
+	if tar -xf "$run.tar" -C "$run" --strip-components 1 --no-same-owner --no-same-permissions 2>/dev/null; then
+		find "$run" ! -type f ! -type d -delete
+	else
+		rm -rf "$run"
+		return 1
+	fi
+}
+
 # Runs on one host. The program comes by standard input, which then stays open: when it ends, because of a signal here or
 # of a connection that is lost, rigel there is told to end, and sends what it has. Its folder there goes in any case.
 on() {
 	local host=$1 status=0 connection
+	ulimit -f "$most"
 	exec 3> >("${ssh[@]}" "$host" "set -u; umask 077; there=\$(mktemp -d) || exit 1
 		trap 'rm -rf \"\$there\"' EXIT
 		head -c $size >\"\$there/rigel\" && chmod 700 \"\$there/rigel\" || exit 1
@@ -55,14 +79,13 @@ on() {
 	trap 'exec 3>&-' TERM
 	cat "$program" >&3 2>/dev/null
 	all_of "$connection" || status=$?
-	if mkdir "$out/$host" && tar -xf "$out/$host.tar" -C "$out/$host" --strip-components 1 --no-same-owner 2>/dev/null; then
-		rm "$out/$host.tar"
-		printf '== %s: status %s\n%s\n\n' "$host" "$status" "$(sed -n '1,/^Trust:/p' "$out/$host/said.txt")"
+	if mkdir "$out/$host" && unpacked "$host"; then
+		printf '== %s: status %s\n%s\n\n' "$host" "$status" "$(said "$out/$host/said.txt")"
 	else
-		rmdir "$out/$host" 2>/dev/null
-		rm -f "$out/$host.tar"
+		[ "$status" -ne 0 ] || status=1
 		printf '== %s: nothing came back, status %s\n\n' "$host" "$status"
 	fi
+	rm -f "$out/$host.tar"
 	return "$status"
 }
 

@@ -244,6 +244,60 @@ fn root_follows_no_link_of_others_to_a_result_directory() {
     );
 }
 
+/// A program in place of ssh, which sends what a hostile host could.
+const SSH: &str = r#"#!/usr/bin/env bash
+run=$(mktemp -d -p "$PWD")
+mkdir "$run/run"
+cat >/dev/null &
+printf 'owned\033[2Jb\u202ec\u009b2Jd µ\rTrust: no\nTrust: good\nmore\n' >"$run/run/said.txt"
+echo journal >"$run/run/journal.jsonl"
+case $* in
+*link*) ln -sf "$PWD/precious" "$run/run/said.txt" ;;
+*big*) head -c 300K /dev/zero >"$run/run/big" ;;
+esac
+tar -C "$run" -cf - run
+rm -r "$run"
+"#;
+
+#[test]
+fn a_host_that_each_host_asks_can_send_only_a_run() {
+    let place = Place::new("hostile-each-host");
+    precious(&place);
+    for (name, text) in [("ssh", SSH), ("program", "")] {
+        let path = place.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/ranks/each-host.sh");
+    let output = std::process::Command::new("bash")
+        .arg(script)
+        .args(["./program", "out", "good,link,big", "calibrate", "/x"])
+        .env("SSH", "./ssh")
+        .env("MOST", "100")
+        .env("LC_ALL", "C.UTF-8")
+        .current_dir(&place.0)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    drives_nothing("each-host.sh", &output.stdout);
+    assert!(
+        said.contains("owned[2Jbc2Jd µTrust: no\nTrust: good\n\n"),
+        "{said:?}"
+    );
+    assert!(
+        !said.contains("precious") && !said.contains("more"),
+        "{said:?}"
+    );
+    let is_told = said.contains("== big: nothing came back, status 1");
+    assert!(is_told && output.status.code() == Some(1), "{output:?}");
+    let left = |name: &str| entries(&place.0.join("out").join(name)).len();
+    assert_eq!(
+        (left(""), left("good"), left("link")),
+        (2, 2, 1),
+        "{said:?}"
+    );
+}
+
 /// A directory of another user, with links under every name that root's results could have for a
 /// while.
 #[test]
