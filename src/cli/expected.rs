@@ -220,7 +220,7 @@ impl AnswerArgs {
         };
         let target = &measured.run.header.facts.name;
         if let Some(system) = self.annotations {
-            output::result(&found.annotations(system.system()));
+            output::raw(&found.annotations(system.system()));
         }
         if let Some(file) = &self.junit {
             let xml = found.junit(target);

@@ -129,7 +129,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     }
     let imported = Evaluated::read(directory)?;
     if args.csv {
-        output::raw(&imported.results.csv());
+        output::table(&imported.results.csv());
         return Ok(0);
     }
     page::show(&imported, directory, args.json);

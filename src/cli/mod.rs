@@ -184,6 +184,7 @@ fn touches_storage(arguments: &[OsString]) -> bool {
 }
 
 fn run(arguments: Vec<OsString>) -> u8 {
+    output::note_reader(&arguments);
     let membership = &Membership::default();
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
     let outcome = if let Err(refused) = refuse_passwords(&arguments) {

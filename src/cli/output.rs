@@ -5,7 +5,9 @@
 //! and the texts of a journal may contain anything. A rank that only measures leaves results and
 //! remarks to rank 0; its errors are printed.
 
-use rigel_model::{Error, escaped, escaped_json, failed, spoken};
+use rigel_model::{Error, escaped, escaped_json, failed, spoken, unobeyed};
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 struct Printing {
     /// Results and remarks are left to rank 0.
     is_silent: bool,
+    /// A build server obeys commands in the output.
+    is_obeyed: bool,
     /// The first reason why results could not be printed. Reported at the end: a run that cannot show
     /// its results is still written to its directory.
     lost: Option<String>,
@@ -21,6 +25,7 @@ struct Printing {
 /// A process has one stdout, and every part of the command line prints to it.
 static PRINTING: Mutex<Printing> = Mutex::new(Printing {
     is_silent: false,
+    is_obeyed: false,
     lost: None,
 });
 
@@ -33,17 +38,39 @@ pub(super) fn leave_to_root() {
     printing().is_silent = true;
 }
 
+/// Notes whether a build server reads the output, by its variables or by what the arguments ask for.
+pub(super) fn note_reader(arguments: &[OsString]) {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let asks = |argument: &OsString| argument.to_string_lossy().starts_with("--annotations");
+    printing().is_obeyed =
+        is_set("TF_BUILD") || is_set("GITHUB_ACTIONS") || arguments.iter().any(asks);
+}
+
 /// Prints a result as text; it may be piped to programs.
 pub(super) fn result(text: &str) {
-    raw(&escaped(text));
+    table(&escaped(text));
 }
 
 /// Prints a result in JSON.
 pub(super) fn json(document: &str) {
-    raw(&escaped_json(document));
+    let spell = |c| format!("\\u{:04x}", u32::from(c));
+    raw(&for_reader(&escaped_json(document), spell));
 }
 
-/// Prints a result whose format does its own escaping, such as CSV and HTML.
+/// Prints a result whose format escapes what could control a terminal, such as CSV.
+pub(super) fn table(text: &str) {
+    raw(&for_reader(text, |c| c.escape_unicode().to_string()));
+}
+
+fn for_reader(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
+    if printing().is_obeyed {
+        unobeyed(text, spell)
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Prints a result as it is: a page, completions, annotations.
 pub(super) fn raw(text: &str) {
     if printing().is_silent {
         return;
@@ -86,7 +113,9 @@ pub(super) fn remark_of_host(text: &str) {
 }
 
 fn print(text: &str) {
-    let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
+    let text = escaped(text);
+    let text = for_reader(&text, |c| c.escape_unicode().to_string());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Prints an error and its hint.

@@ -113,18 +113,18 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         return Ok(as_it_ended(&measured));
     }
     match (&args.emit_fio, args.format()) {
-        (Some(point), _) => output::raw(&fio::job(
+        (Some(point), _) => output::table(&fio::job(
             run,
             measured.verb.grain(),
             point,
             engine::info(&run.header.engine.name),
         )?),
         (None, ReportFormat::Text) => output::result(&args.text(&args.document(&measured)?)),
-        (None, ReportFormat::Csv) if args.per_host => output::raw(&report::csv_of_hosts(run)?),
+        (None, ReportFormat::Csv) if args.per_host => output::table(&report::csv_of_hosts(run)?),
         (None, ReportFormat::Json) if args.per_host => {
             output::json(&measured.json_with_each_host()?);
         }
-        (None, ReportFormat::Csv) => output::raw(&measured.results.csv()),
+        (None, ReportFormat::Csv) => output::table(&measured.results.csv()),
         (None, ReportFormat::Json) => output::json(&measured.json()),
         (None, ReportFormat::Awr) => output::result(&awr(&measured)?),
         (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),

@@ -74,7 +74,7 @@ pub use stalled::{STALLED, StallDetector, StallLook, StalledIo};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{
     drives_a_terminal, escaped, escaped_json, file_name, in_line, letters_changed, listed,
-    shell_path, shell_word,
+    read_file_name, shell_path, shell_word, unobeyed,
 };
 pub use trust_cause::{TrustCause, Weight};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio, per_second, plain, tidy, whole_per_second};

@@ -18,6 +18,29 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     )
 }
 
+/// `text` for the log of a build server, which obeys commands in it: `##vso[…]` and `##[…]` anywhere, `::…` at the
+/// beginning of a line. The second character of such a beginning is written by `spell`. Characters that no reader sees
+/// may stand between the two: some servers compare texts without them.
+pub fn unobeyed(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
+    let is_second = |at: usize, c: char| {
+        let mut before = seen(&text[..at]);
+        match c {
+            '#' => before.next() == Some('#'),
+            ':' if before.next() == Some(':') => before
+                .find(|c| matches!(c, '\n' | '\r') || !c.is_whitespace())
+                .is_none_or(|c| matches!(c, '\n' | '\r')),
+            _ => false,
+        }
+    };
+    spelled(text, is_second, spell)
+}
+
+/// The characters of `text` that every reader sees, and its line breaks, from the end.
+fn seen(text: &str) -> impl Iterator<Item = char> {
+    let is_seen = |c: &char| c.is_ascii() && (!c.is_control() || c.is_whitespace());
+    text.chars().rev().filter(is_seen)
+}
+
 /// A name or a sentence as part of a line: as [`escaped`], with line breaks and tabs escaped, too. A
 /// file may be named like a line of ours, with a hint of its own below.
 pub fn in_line(text: &str) -> Cow<'_, str> {
@@ -94,6 +117,21 @@ pub(crate) fn read_device_name<'de, D: Deserializer<'de>>(from: D) -> Result<Str
     )))
 }
 
+/// Reads a part of the name of a file that is written.
+///
+/// # Errors
+/// It has a slash or a control character, or is empty.
+pub fn read_file_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    if !name.is_empty() && !name.contains(|c: char| c == '/' || drives_a_terminal(c)) {
+        return Ok(name);
+    }
+    Err(D::Error::custom(format!(
+        "'{}' is no part of a file name",
+        in_line(&name)
+    )))
+}
+
 /// A JSON document with the same characters escaped, as JSON escapes them. Its meaning does not
 /// change: such characters occur only within strings, and other control characters never occur.
 pub fn escaped_json(document: &str) -> Cow<'_, str> {
@@ -163,6 +201,25 @@ mod tests {
             "done\\rfailed\\u{9b}2J\\u{7f}\\u{85}"
         );
         assert_eq!(escaped("evil\u{202e}txt.exe"), "evil\\u{202e}txt.exe");
+    }
+
+    #[test]
+    fn no_text_of_others_is_a_command_of_a_build_server() {
+        for (text, is) in [
+            ("x ##vso[task.x]y", "x #\\u{23}vso[task.x]y"),
+            ("##[error] ### a", "#\\u{23}[error] #\\u{23}\\u{23} a"),
+            ("#\u{200b}\u{ad}#[x]", "#\u{200b}\u{ad}\\u{23}[x]"),
+            ("a\n \u{a0}\t::error::x", "a\n \u{a0}\t:\\u{3a}error::x"),
+            ("::set-env::", ":\\u{3a}set-env::"),
+            (":\u{200d}:x\r\n:::", ":\u{200d}\\u{3a}x\r\n:\\u{3a}:"),
+        ] {
+            let safe = unobeyed(text, |c| c.escape_unicode().to_string());
+            assert_eq!(safe, is, "{text}");
+        }
+        for text in ["# a #1 :x: a::b", "std::io\n x ::y", "c# #2", ": :x"] {
+            let safe = unobeyed(text, |c| c.escape_unicode().to_string());
+            assert!(matches!(safe, Cow::Borrowed(_)), "{safe}");
+        }
     }
 
     #[test]

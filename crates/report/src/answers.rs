@@ -5,7 +5,7 @@
 
 use super::html::escape::html;
 use rigel_analyse::BoundVerdict;
-use rigel_model::in_line;
+use rigel_model::{in_line, unobeyed};
 use std::fmt::Write;
 
 /// An answer, as a test of a build server.
@@ -44,6 +44,22 @@ pub enum CiSystem {
 /// Most bytes of a message: what Kubernetes keeps of one.
 const MESSAGE_MAX: usize = 4096;
 
+/// The first bytes of answers in JUnit's XML.
+const JUNIT_OPENING: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rigel ";
+
+/// True if a file that begins so has answers of Rigel's in JUnit's XML.
+pub fn begins_junit(begins: &str) -> bool {
+    begins.starts_with(JUNIT_OPENING)
+}
+
+/// True if a file that ends so was last added to by [`Answers::message`].
+pub fn ends_message(ends: &str) -> bool {
+    let last = ends.strip_suffix('\n').map(|text| text.rsplit('\n').next());
+    let answer = last.flatten().and_then(|line| line.strip_prefix("rigel "));
+    let verb = answer.and_then(|answer| answer.split_once(": "));
+    verb.is_some_and(|(verb, _)| verb.chars().all(|c| c.is_ascii_lowercase()))
+}
+
 /// From the answer that decides to the one that is no news.
 const WORST_FIRST: [BoundVerdict; 4] = [
     BoundVerdict::Broken,
@@ -63,9 +79,9 @@ impl Answers {
         };
         let text = |text: &str| html(&in_line(text));
         let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" \
-             errors=\"{}\" skipped=\"{}\">\n",
-            text(&format!("rigel {} of {target}", self.verb)),
+            "{JUNIT_OPENING}{} of {}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
+            self.verb,
+            text(target),
             self.all.len(),
             with(BoundVerdict::Broken),
             with(BoundVerdict::NotMeasured),
@@ -100,6 +116,7 @@ impl Answers {
                 BoundVerdict::NotMeasured | BoundVerdict::Undecided => "warning",
             };
             let text = answer.in_line();
+            let text = unobeyed(&text, |c| c.escape_unicode().to_string());
             match system {
                 // Workflow commands of GitHub Actions: a percent sign begins an escape.
                 CiSystem::Github => {
@@ -118,11 +135,12 @@ impl Answers {
         self.worst_first().map(annotation).collect()
     }
 
-    /// As the message of a container that ends, a line each, the worst first; as many as fit.
+    /// As the message of a container that ends, a line each, the worst first; as many as fit. Each says whose it is,
+    /// so that [`ends_message`] knows the last one.
     pub fn message(&self) -> String {
         let mut message = String::new();
         for answer in self.worst_first() {
-            let text = answer.in_line() + "\n";
+            let text = format!("rigel {}: {}\n", self.verb, answer.in_line());
             if message.len() + text.len() > MESSAGE_MAX {
                 break;
             }
@@ -183,7 +201,9 @@ mod tests {
             "</testsuite>\n".into(),
         ];
         let verb = "expect";
-        assert_eq!(Answers { verb, all }.junit("a & b"), expected.concat());
+        let xml = Answers { verb, all }.junit("a & b");
+        assert_eq!(xml, expected.concat());
+        assert!(begins_junit(&xml) && !begins_junit("<testsuite name=\"rigel expect\">"));
     }
 
     fn of(verdicts: &[BoundVerdict]) -> Answers {
@@ -230,7 +250,7 @@ mod tests {
         let message = found.message();
         let outcomes: Vec<&str> = message
             .lines()
-            .filter_map(|line| line.split(':').next())
+            .filter_map(|line| line.split(": ").nth(1))
             .collect();
         assert_eq!(outcomes, ["not met", "undecided", "met"]);
         assert_eq!(of(&[BoundVerdict::Kept]).annotations(CiSystem::Github), "");
@@ -241,5 +261,26 @@ mod tests {
         let message = of(&[BoundVerdict::Kept; 200]).message();
         assert!(message.len() <= MESSAGE_MAX && message.ends_with('\n'));
         assert!(message.len() > MESSAGE_MAX - 200, "{}", message.len());
+        assert!(ends_message(&message) && ends_message("another's\nrigel duet: slower: x\n"));
+        for other in [
+            "",
+            "\n",
+            "notes\n",
+            "rigel expect: met",
+            "rigel expect: met\nnotes\n",
+        ] {
+            assert!(!ends_message(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_others_say_is_no_command_of_a_build_server() {
+        let mut found = of(&[BoundVerdict::Broken]);
+        found.all[0].said = "##vso[task.x]y\n::error::z".into();
+        for system in [CiSystem::Github, CiSystem::Azure] {
+            let said = found.annotations(system);
+            assert_eq!(said.lines().count(), 1, "{said}");
+            assert!(said.contains("not met: #\\u{23}vso[task.x]y"), "{said}");
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! Escapes foreign text for a page: for text, attributes and scripts.
 
+use rigel_model::{escaped, escaped_json, unobeyed};
 use serde_json::Value;
 
-/// Escapes text, also for use between the double quotes of an attribute.
+/// Escapes text, also for use between the double quotes of an attribute. What could control a terminal, or change the
+/// direction of text, is spelled as there; and nothing is a command of a build server that shows the page.
 pub(crate) fn html(text: &str) -> String {
+    let text = escaped(text);
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -15,7 +18,7 @@ pub(crate) fn html(text: &str) -> String {
             _ => safe.push(c),
         }
     }
-    safe
+    unobeyed(&safe, |c| format!("&#{};", u32::from(c))).into_owned()
 }
 
 /// Escapes text of a paragraph, and marks up `code` between backquotes.
@@ -51,8 +54,9 @@ pub(super) fn id(text: &str) -> String {
 /// Escapes JSON for the inside of a `<script type="application/json">`. No `<` remains, so that
 /// nothing in it can end the script or begin a comment.
 pub(super) fn json(value: &Value) -> String {
-    value
-        .to_string()
+    let document = value.to_string();
+    let document = escaped_json(&document);
+    unobeyed(&document, |c| format!("\\u{:04x}", u32::from(c)))
         .replace('<', "\\u003c")
         .replace('>', "\\u003e")
         .replace('&', "\\u0026")
@@ -72,6 +76,22 @@ mod tests {
             "run <code>rigel &lt;x&gt;</code> &amp; see"
         );
         assert_eq!(prose("a ` b"), "a ` b");
+    }
+
+    #[test]
+    fn a_page_on_a_terminal_or_in_a_log_does_nothing() {
+        let text = "a\u{1b}[2J \u{202e}b ##vso[x]\n::error::\n\tc";
+        assert_eq!(
+            html(text),
+            "a\\u{1b}[2J \\u{202e}b #&#35;vso[x]\n:&#58;error::\n\tc"
+        );
+        let value = Value::from(text);
+        let script = json(&value);
+        assert!(
+            !script.contains(['\u{1b}', '\u{202e}']) && !script.contains("##"),
+            "{script}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&script).unwrap(), value);
     }
 
     proptest! {
