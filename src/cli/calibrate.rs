@@ -136,7 +136,7 @@ pub(super) fn run(args: &CalibrateArgs, membership: &Membership) -> Result<u8, E
     let calibration = measured.results_of::<Calibration>("a calibration")?;
     if args.like_oracle {
         result(&oracle_row(&measured.run, calibration));
-        page::place(&measured.document(), path);
+        page::place(&measured.document(), &measured, path);
     } else {
         page::show(&measured, path, args.measuring.outcome.json);
     }

@@ -2,6 +2,7 @@
 
 use super::exit_status::exit_status;
 use super::output::remark;
+use super::outputs::{Kept, OutputFile};
 use super::{output, page};
 use clap::Args;
 use rigel_analyse::Calibration;
@@ -70,6 +71,19 @@ impl CompareArgs {
             Extent::Screen
         }
     }
+
+    /// The file of the page, if one is asked for.
+    fn page(&self) -> Option<OutputFile<'static>> {
+        self.html.as_deref().and_then(page::named)
+    }
+
+    /// Writes the page, if it is asked for.
+    fn write_page(&self, document: &Document) -> Result<(), Error> {
+        if self.html.is_none() {
+            return Ok(());
+        }
+        page::write(document, self.page().as_ref(), &Kept::default())
+    }
 }
 
 /// A run to compare. A soak may cover weeks, so only its rounds are read, not its records.
@@ -106,6 +120,9 @@ impl ComparedRun {
 /// Compares, and shows the result.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     let sides = sides(args)?;
+    args.page()
+        .iter()
+        .try_for_each(|file| file.refuse_other(&Kept::default()))?;
     tell_sides(args);
     let paths: Vec<PathBuf> = sides.concat();
     refuse_duplicates(&paths)?;
@@ -136,9 +153,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
             output::result(&text::render(&document, args.extent()));
         }
     }
-    if let Some(file) = &args.html {
-        page::write(&document, file)?;
-    }
+    args.write_page(&document)?;
     status(&subjects, &comparison)
 }
 
@@ -185,9 +200,7 @@ fn show_claim(
             output::result(&text::render(document, args.extent()));
         }
     }
-    if let Some(file) = &args.html {
-        page::write(document, file)?;
-    }
+    args.write_page(document)?;
     Ok(0)
 }
 

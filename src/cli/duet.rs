@@ -4,6 +4,7 @@ use super::curve::length;
 use super::expected::AnswerArgs;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::membership::Membership;
+use super::outputs::Kept;
 use super::private_server::{PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{page, ranges};
@@ -116,7 +117,6 @@ pub(super) fn run(args: &DuetArgs, membership: &Membership) -> Result<u8, Error>
         "its arms are visited by one host",
         "start one process, with --alone; rigel compare compares runs of several hosts",
     )?;
-    args.answers.refuse_unwritable()?;
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         let servers = args.vary.as_deref().map(|vary| args.servers(vary));
         let servers = servers.transpose()?.unwrap_or_default();
@@ -124,12 +124,14 @@ pub(super) fn run(args: &DuetArgs, membership: &Membership) -> Result<u8, Error>
     } else {
         args.job(membership)?
     };
+    let kept = Kept::of_job(&job);
+    args.answers.refuse_others(&kept)?;
     let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.measuring.outcome.json);
-    args.answers.tell(&measured)?;
+    args.answers.tell(&measured, &kept)?;
     measuring::conclude(job, &measured, stopped)
 }
 

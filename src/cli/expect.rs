@@ -4,6 +4,7 @@ use super::calibrate::size_of_io;
 use super::expected::{AnswerArgs, ExpectationsAsked, check_list, neither, resumed};
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
+use super::outputs::Kept;
 use super::{output, page};
 use clap::Args;
 use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Provisioned, Ratio, usage};
@@ -97,7 +98,6 @@ pub(super) fn run(args: &ExpectArgs, membership: &Membership) -> Result<u8, Erro
         "its expectations are of one host",
         "start one process, with --alone; rigel curve --max-latency measures all hosts together",
     )?;
-    args.answers.refuse_unwritable()?;
     let (expected, targets) = apart(&args.measuring.targets, args.provisioned)?;
     let mut measuring = MeasuringArgs {
         targets,
@@ -123,12 +123,14 @@ pub(super) fn run(args: &ExpectArgs, membership: &Membership) -> Result<u8, Erro
         }
         measuring::begin(&measuring, membership, Box::new(request), "auto")?
     };
+    let kept = Kept::of_job(&job);
+    args.answers.refuse_others(&kept)?;
     let Some((run, stopped)) = measuring::measure(&mut job, &measuring)? else {
         return Ok(0);
     };
     let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), measuring.outcome.json);
-    args.answers.tell(&measured)?;
+    args.answers.tell(&measured, &kept)?;
     measuring::conclude(job, &measured, stopped)
 }
 

@@ -1,13 +1,13 @@
 //! What is expected of a run, as options of the verbs that have it, and the other formats of the answers.
 
 use super::output;
+use super::outputs::{Kept, OutputFile, OutputKind};
 use clap::{Args, ValueEnum};
-use rigel_model::{Bytes, Error, Expectation, Provisioned, failed, files, usage};
+use rigel_model::{Bytes, Error, Expectation, Provisioned, usage};
 use rigel_report::answers::CiSystem;
 use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{Baseline, Expected, Profile, ProfileUsed};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is expected of a run whose verb measures something else.
 #[derive(Debug, Clone, Default, Args)]
@@ -124,15 +124,6 @@ pub(super) fn check_list(expectations: &[Expectation]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The answers could not be written to a file.
-fn unwritten(file: &Path, error: &io::Error) -> Error {
-    failed!(
-        "cannot write '{file}': {error}",
-        "the journal is complete: rigel report RUN --json has the same answers",
-        file = file.display()
-    )
-}
-
 /// What is expected by arguments of a command line.
 #[derive(Debug, Default)]
 pub(super) struct ExpectationsAsked {
@@ -199,22 +190,16 @@ impl AnswerArgs {
         self.annotations.is_some() || self.junit.is_some() || self.message.is_some()
     }
 
-    /// Refuses files that could not be written, before anything is measured.
-    pub(super) fn refuse_unwritable(&self) -> Result<(), Error> {
-        for file in [&self.junit, &self.message].into_iter().flatten() {
-            files::refuse_special(file).map_err(|error| {
-                usage!(
-                    "cannot write '{file}': {error}",
-                    "name a file that may be made or replaced",
-                    file = file.display()
-                )
-            })?;
-        }
-        Ok(())
+    /// Refuses files that must not be written, before anything is measured.
+    pub(super) fn refuse_others(&self, kept: &Kept) -> Result<(), Error> {
+        [self.junit_file(), self.message_file()]
+            .iter()
+            .flatten()
+            .try_for_each(|file| file.refuse_other(kept))
     }
 
     /// Tells the answers of a run in the forms that are asked for besides the report.
-    pub(super) fn tell(&self, measured: &Evaluated) -> Result<(), Error> {
+    pub(super) fn tell(&self, measured: &Evaluated, kept: &Kept) -> Result<(), Error> {
         let Some(found) = measured.answers() else {
             return Ok(());
         };
@@ -222,14 +207,22 @@ impl AnswerArgs {
         if let Some(system) = self.annotations {
             output::raw(&found.annotations(system.system()));
         }
-        if let Some(file) = &self.junit {
-            let xml = found.junit(target);
-            files::replace(file, xml.as_bytes()).map_err(|error| unwritten(file, &error))?;
+        if let Some(file) = self.junit_file() {
+            file.write(found.junit(target).as_bytes(), kept)?;
         }
-        if let Some(file) = &self.message {
-            let lines = found.message();
-            files::append(file, lines.as_bytes()).map_err(|error| unwritten(file, &error))?;
+        if let Some(file) = self.message_file() {
+            file.write(found.message().as_bytes(), kept)?;
         }
         Ok(())
+    }
+
+    fn junit_file(&self) -> Option<OutputFile<'static>> {
+        let path = self.junit.as_ref()?;
+        Some(OutputFile::named("--junit", path, OutputKind::Junit))
+    }
+
+    fn message_file(&self) -> Option<OutputFile<'static>> {
+        let path = self.message.as_ref()?;
+        Some(OutputFile::named("--message", path, OutputKind::Message))
     }
 }

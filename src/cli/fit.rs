@@ -521,7 +521,7 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
         page::show(&measured, &place, json);
     } else {
         // All of them are shown together.
-        page::put(&measured.document(), &place);
+        page::put(&measured.document(), &measured, &place);
     }
     let text = measured.json();
     let target = measured.run.header.facts.name.clone();

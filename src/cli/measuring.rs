@@ -22,8 +22,7 @@ use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 pub(super) use args::{BlocksArgs, MeasuringArgs, SHARED, engines, target};
 use benches::Benches;
-pub(super) use job::Job;
-use job::begun_in;
+pub(super) use job::{Job, begun_in};
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
 use rigel_analyse::SoFar;
@@ -37,8 +36,8 @@ use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{EngineChoice, Journal};
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{
-    Coordinates, Dbms, Error, Layout, OrionFiles, Point, PrivateServer, RunOptions, SqlTarget,
-    Step, Target, TargetFacts, failed, shell_path, usage,
+    Coordinates, Dbms, Error, Layout, Point, PrivateServer, RunOptions, SqlTarget, Step, Target,
+    TargetFacts, failed, in_line, shell_path, usage,
 };
 use rigel_ranks::Ranks;
 use rigel_verbs::{Evaluated, Verb};
@@ -227,7 +226,14 @@ pub(super) fn resume(
     }
     refuse_other_verb(&*rigel_verbs::of(&run.header)?, &run.header, verb, path)?;
     resumed::share(&run.header, args, membership)?;
-    job_again(path, args, membership, named, servers, (journal, run))
+    job_again(
+        path,
+        args,
+        membership,
+        named.as_ref(),
+        servers,
+        (journal, run),
+    )
 }
 
 /// Refuses to resume a run by another verb than its own.
@@ -271,12 +277,12 @@ fn job_again(
     path: &Path,
     args: &MeasuringArgs,
     membership: &Membership,
-    named: Option<NamedAgain>,
+    named: Option<&NamedAgain>,
     servers: &[ServerArgs],
     resumed: (Journal, Run),
 ) -> Result<Job, Error> {
     let header = &resumed.1.header.clone();
-    if let Some(named) = &named {
+    if let Some(named) = named {
         named.refuse_other(header)?;
     }
     // Leave to destroy is given anew: much may have changed since.
@@ -285,14 +291,10 @@ fn job_again(
         ..header.invocation.options.clone()
     };
     let begun_in = begun_in(&options.directory);
-    let files = header.invocation.files.clone().map(|files| OrionFiles {
-        prefix: begun_in.join(&files.prefix),
-        ..files
-    });
     let mut job = Job {
         verb: rigel_verbs::of(header)?,
         options,
-        files,
+        files: header.invocation.files.clone(),
         target: header.target.clone(),
         engine: header.engine.clone(),
         command: header.command.clone(),
@@ -311,12 +313,31 @@ fn job_again(
         return Ok(job);
     }
     if let Some(named) = named {
-        (job.target, job.access) = resumed::again(&named, header, args, membership)?;
+        (job.target, job.access) = resumed::again(named, header, args, membership)?;
     } else {
         job.target = target_again(header, &begun_in);
+    }
+    job.targets_mut().for_each(|target| say_target(target));
+    if named.is_none() {
         job.access = access_again(&mut job, args, servers)?;
     }
     Ok(job)
+}
+
+/// Names what of a journal is opened or made, before it is: whoever can write the journal chose it. Servers are
+/// named where they are reached.
+fn say_target(target: &Target) {
+    let say = |what: &str, path: &Path| {
+        remark(&format!(
+            "resuming on {what}'{}', as the journal says\n",
+            in_line(&path.display().to_string())
+        ));
+    };
+    match target {
+        Target::Paths { members, .. } => members.iter().for_each(|path| say("", path)),
+        Target::Scratch { directory, .. } => say("a new scratch file in ", directory),
+        Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {}
+    }
 }
 
 /// Access to the databases of a run that is resumed, if its target is some.
@@ -415,10 +436,6 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
                 .filter(|path| keep && path.is_file())
                 .collect();
             if remaining.is_empty() {
-                remark(
-                    "the scratch file of this run no longer exists: the remaining points are \
-                     measured on a new one\n",
-                );
                 let bytes = members.first().map(|member| member.bytes);
                 Target::Scratch {
                     directory: begun_in.join(directory),

@@ -28,6 +28,7 @@ mod orion;
 pub mod orion_args;
 pub mod outcome;
 mod output;
+mod outputs;
 mod page;
 mod pages;
 mod plans;
@@ -107,7 +108,7 @@ enum CliVerb {
 
 /// The whole command line, for help, completions and manual pages. Orion's verb is defined and
 /// parsed in its own file, because its options have a single dash.
-fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     let orion = orion_args::command().name("orion").no_binary_name(false);
     let mut command = Cli::command().subcommand(orion);
     // Verbs that measure are listed first.

@@ -4,6 +4,7 @@ use super::measuring::{self, Announce, BlocksArgs, Job, MeasuringArgs, refuse_fa
 use super::membership::Membership;
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{self, remark, result};
+use super::outputs::{Kept, OutputFile, OutputKind, directory_of};
 use super::page;
 use super::results::Results;
 use super::target::check_members;
@@ -71,6 +72,8 @@ pub(super) fn run(arguments: &[OsString], membership: &Membership) -> Result<u8,
         request,
         cells: job.points_expected(),
     };
+    let kept = Kept::of_job(&job);
+    refuse_others(&job, &kept)?;
     let stopped = if announcer.cells > 0 {
         match measuring::measure_announced(&mut job, &args.outcome, &announcer)? {
             Some((_, stopped)) => stopped,
@@ -83,7 +86,7 @@ pub(super) fn run(arguments: &[OsString], membership: &Membership) -> Result<u8,
         announcer.ready(&job, &|say| say());
         false
     };
-    let outcome = conclude(&job, &args, stopped);
+    let outcome = conclude(&job, &args, &kept, stopped);
     job.ended(outcome)
 }
 
@@ -195,25 +198,35 @@ fn measuring(args: &OrionArgs) -> MeasuringArgs {
     }
 }
 
-/// A run that was cut short, from its journal.
+/// A run that was cut short, from its journal. Its files are where those of a new run of this name are, whatever
+/// the journal says: beside the directory of a run that is called as they are, else beside the journal.
 fn resume(run: &Path, args: &OrionArgs, membership: &Membership) -> Result<Job, Error> {
-    let job = measuring::resume(run, &measuring(args), membership, "orion", &[])?;
-    job.files
-        .iter()
-        .try_for_each(|files| refuse_unsafe(&files.prefix))?;
+    let mut job = measuring::resume(run, &measuring(args), membership, "orion", &[])?;
+    let request = request_of(&job)?.clone();
+    let run = job.results.path().to_path_buf();
+    if let Some(files) = &mut job.files {
+        let name = format!("{}_{}", request.testname, files.stamp);
+        let is_called_so = run
+            .file_name()
+            .is_some_and(|directory| directory.to_string_lossy() == format!("{name}.rigel"));
+        files.prefix = match directory_of(&run) {
+            Some(directory) if !is_called_so => directory.join(name),
+            _ => run.with_file_name(name),
+        };
+        refuse_unsafe(&files.prefix)?;
+    }
     Ok(job)
 }
 
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown
 /// before anything can fail for want of room.
-fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
+fn conclude(job: &Job, args: &OrionArgs, kept: &Kept, stopped: bool) -> Result<u8, Error> {
     let run = Run::read(job.results.path())?;
     let points = run.joined();
     let asked = OrionRun::of(&run)?;
-    let prefix = job
-        .files
-        .as_ref()
-        .map_or(&asked.files.prefix, |files| &files.prefix);
+    // That of the journal names no file.
+    let prefix = job.files.as_ref().map(|files| &files.prefix);
+    let prefix = prefix.ok_or_else(|| made_by(&run.header.invocation.verb))?;
     let measured = Evaluated::of(run)?;
     let run = &measured.run;
     if args.outcome.json {
@@ -229,8 +242,8 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     } else {
         remark(&screen);
     }
-    write_files(run, prefix)?;
-    page::place(&measured.document(), job.results.path());
+    write_files(run, prefix, kept)?;
+    page::place(&measured.document(), &measured, job.results.path());
     remark(&format!(
         "Orion's files: {}*\n",
         shell_path(&with_suffix(prefix, ""))
@@ -277,8 +290,37 @@ fn members(run: &Run) -> Vec<files_of_orion::Member<'_>> {
         .collect()
 }
 
+/// Orion's file with this end of its name.
+fn file<'a>(prefix: &Path, suffix: &'static str, files: &'a OrionFiles) -> OutputFile<'a> {
+    let stamp = &files.stamp;
+    OutputFile::beside(
+        with_suffix(prefix, suffix),
+        OutputKind::Orion { suffix, stamp },
+    )
+}
+
+/// Refuses to write any of Orion's files over another one, before anything is measured. In a directory that the run
+/// makes there is none.
+fn refuse_others(job: &Job, kept: &Kept) -> Result<(), Error> {
+    let is_follower = job.membership.as_follower().is_some();
+    let is_new = |files: &&OrionFiles| {
+        let above = files
+            .prefix
+            .parent()
+            .filter(|above| *above != Path::new(""));
+        above.is_some_and(|above| !above.exists())
+    };
+    let files = job.files.as_ref();
+    let Some(files) = files.filter(|files| !is_follower && !is_new(files)) else {
+        return Ok(());
+    };
+    files_of_orion::SUFFIXES
+        .iter()
+        .try_for_each(|suffix| file(&files.prefix, suffix, files).refuse_other(kept))
+}
+
 /// Writes Orion's six files with names that begin with `prefix`.
-fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
+fn write_files(run: &Run, prefix: &Path, kept: &Kept) -> Result<Vec<PathBuf>, Error> {
     let asked = OrionRun::of(run)?;
     let names = names(
         &asked.request,
@@ -289,40 +331,22 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let members = members(run);
     let mut written = Vec::new();
     for (suffix, text) in files_of_orion::files(&asked.request, &names, &members, &run.joined()) {
-        let path = with_suffix(prefix, suffix);
-        files::replace(&path, text.as_bytes()).map_err(|error| {
-            failed!(
-                "cannot write '{path}': {error}",
-                "the journal is complete: free some space, then `rigel report RUN --orion-files \
-                 DIR` writes the files",
-                path = path.display()
-            )
-        })?;
-        written.push(path);
+        let file = file(prefix, suffix, &asked.files);
+        file.write(text.as_bytes(), kept)?;
+        written.push(file.path().to_path_buf());
     }
     Ok(written)
 }
 
 /// `rigel report --orion-files`: the six files of a run, into another directory.
-pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error> {
-    let asked = OrionRun::of(run)?;
-    let name = asked
-        .files
-        .prefix
-        .file_name()
-        .map(PathBuf::from)
-        .unwrap_or_default();
-    let prefix = directory.join(name);
+pub(super) fn write_files_again(run: &Run, directory: &Path, kept: &Kept) -> Result<u8, Error> {
+    let OrionRun { request, files } = OrionRun::of(run)?;
+    let prefix = directory.join(format!("{}_{}", request.testname, files.stamp));
     refuse_unusable(&prefix)?;
-    let summary = with_suffix(&prefix, "summary.txt");
-    if summary.exists() {
-        return Err(usage!(
-            "'{summary}' exists",
-            "give another directory, or remove the files there",
-            summary = summary.display()
-        ));
-    }
-    write_files(run, &prefix)?
+    files_of_orion::SUFFIXES
+        .iter()
+        .try_for_each(|suffix| file(&prefix, suffix, &files).refuse_other(kept))?;
+    write_files(run, &prefix, kept)?
         .iter()
         .for_each(|path| result(&format!("{}\n", path.display())));
     Ok(0)

@@ -1,20 +1,14 @@
 //! The page of a run as a file: next to its journal after every run, or where the user wants it.
 
 use super::output::{self, raw, remark};
+use super::outputs::{Kept, OutputFile, OutputKind, PAGE_NAME};
 
 use rigel_device::bounded;
-use rigel_model::{Error, failed, files, shell_path, usage};
+use rigel_model::{Error, shell_path};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{html, text};
 use rigel_verbs::{Evaluated, runs_before};
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// File name of a page in its run's directory.
-const FILE_NAME: &str = "report.html";
-
-/// The first bytes of every page.
-const OPENING: &[u8] = b"<!doctype html>";
 
 /// Shows a completed run: its screen of text or JSON on stdout, then where its results are.
 pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool) {
@@ -24,7 +18,7 @@ pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool) {
     } else {
         output::result(&screen(&document, directory));
     }
-    place(&document, directory);
+    place(&document, measured, directory);
 }
 
 /// The run at `place` with what the runs in the directories beside it say of the next one. Storage that
@@ -49,75 +43,59 @@ pub(super) fn screen(document: &Document, place: &Path) -> String {
 
 /// Writes the page of a run next to its journal, and prints how to see all of it, and where the page
 /// is. `place` is the run's directory or its journal. A failure does not make the run fail.
-pub(super) fn place(document: &Document, place: &Path) {
+pub(super) fn place(document: &Document, measured: &Evaluated, place: &Path) {
     let run = shell_path(place);
     remark(&format!("\nAll of it: rigel report {run} --verbose\n"));
-    put(document, place);
+    put(document, measured, place);
 }
 
 /// Writes a page next to the journal of the run at `place`, and prints its path.
-pub(super) fn put(page: &Document, place: &Path) {
-    let path = beside_journal(place);
-    match files::replace(&path, html::render(page).as_bytes()) {
-        Ok(()) => remark(&format!("Page: {}\n", path.display())),
+pub(super) fn put(page: &Document, measured: &Evaluated, place: &Path) {
+    let file = beside_journal(place);
+    let kept = Kept::of_run(place, measured);
+    match file.write(html::render(page).as_bytes(), &kept) {
+        Ok(()) => remark(&format!("Page: {}\n", file.path().display())),
         Err(error) => remark(&format!(
-            "rigel: cannot write '{}': {error}\n  the journal is complete: rigel report {} --html \
-             writes the page again\n",
-            path.display(),
+            "rigel: {}\n  the journal is complete: rigel report {} --html FILE writes the page\n",
+            error.what(),
             place.display()
         )),
     }
 }
 
-/// The path of the page of the run at `place`.
-fn beside_journal(place: &Path) -> PathBuf {
+/// The page of the run at `place`.
+fn beside_journal(place: &Path) -> OutputFile<'static> {
     let directory = if place.is_dir() {
         Some(place)
     } else {
         place.parent()
     };
-    directory.unwrap_or(Path::new("")).join(FILE_NAME)
+    let path = directory.unwrap_or(Path::new("")).join(PAGE_NAME);
+    OutputFile::beside(path, OutputKind::Page)
 }
 
-/// `rigel report RUN --html [FILE]`: the page of the run at `place`, which is its directory or its
-/// journal.
-pub(super) fn again(page: &Document, place: &Path, file: Option<&Path>) -> Result<(), Error> {
-    let path = file.map_or_else(|| beside_journal(place), PathBuf::from);
-    write(page, &path)
+/// The file of `--html [FILE]` for the run at `place`, which is its directory or its journal; `None` for stdout.
+pub(super) fn asked(file: Option<&PathBuf>, place: &Path) -> Option<OutputFile<'static>> {
+    match file {
+        None => Some(beside_journal(place)),
+        Some(file) => named(file),
+    }
 }
 
-/// Writes a page, or prints it if the file is `-`.
-pub(super) fn write(page: &Document, path: &Path) -> Result<(), Error> {
+/// The file that `--html FILE` names; `None` for stdout.
+pub(super) fn named(file: &Path) -> Option<OutputFile<'static>> {
+    let is_stdout = file == Path::new("-");
+    (!is_stdout).then(|| OutputFile::named("--html", file, OutputKind::Page))
+}
+
+/// Writes a page, or prints it if there is no file.
+pub(super) fn write(page: &Document, file: Option<&OutputFile>, kept: &Kept) -> Result<(), Error> {
     let text = html::render(page);
-    if path == Path::new("-") {
+    let Some(file) = file else {
         raw(&text);
         return Ok(());
-    }
-    refuse_other(path)?;
-    files::replace(path, text.as_bytes()).map_err(|error| {
-        failed!(
-            "cannot write '{path}': {error}",
-            "give another file with --html FILE, or - for stdout",
-            path = path.display()
-        )
-    })?;
-    remark(&format!("Page: {}\n", path.display()));
-    Ok(())
-}
-
-/// Refuses to overwrite anything but a page: a journal or the data of a device cannot be restored.
-fn refuse_other(path: &Path) -> Result<(), Error> {
-    let mut begins = [0; OPENING.len()];
-    let mut is_page = || {
-        let read = files::open(path).and_then(|mut file| file.read_exact(&mut begins));
-        read.is_ok() && begins.eq_ignore_ascii_case(OPENING)
     };
-    if path.exists() && !(path.is_file() && is_page()) {
-        return Err(usage!(
-            "--html '{path}' exists and is not a page of Rigel",
-            "give another file, such as report.html",
-            path = path.display()
-        ));
-    }
+    file.write(text.as_bytes(), kept)?;
+    remark(&format!("Page: {}\n", file.path().display()));
     Ok(())
 }

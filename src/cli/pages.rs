@@ -1,5 +1,6 @@
 //! Manual pages and shell completions, from the same definition as the help.
 
+use super::outputs::{Kept, OutputFile, OutputKind};
 use super::{orion_args, output};
 use clap::Args;
 use clap_complete::Shell;
@@ -30,7 +31,7 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
             directory = args.directory.display()
         )
     };
-    let directory = Directory::make(&args.directory).map_err(failed)?;
+    Directory::make(&args.directory).map_err(failed)?;
     let mut pages = vec![("rigel".to_string(), command.clone())];
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
         let name = format!("rigel-{}", verb.get_name());
@@ -48,9 +49,8 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
         } else {
             page
         };
-        directory
-            .replace(format!("{name}.1"), &page)
-            .map_err(failed)?;
+        let file = args.directory.join(format!("{name}.1"));
+        OutputFile::beside(file, OutputKind::Manual).write(&page, &Kept::default())?;
     }
     Ok(0)
 }

@@ -2,6 +2,7 @@
 
 use super::exit_status::exit_status;
 use super::expected::{AnswerArgs, ExpectedArgs};
+use super::outputs::Kept;
 use super::{orion, output, page};
 use clap::{Args, ValueEnum};
 
@@ -96,7 +97,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         ));
     }
     let measured = measured.with_expected(&expected);
-    args.answers.refuse_unwritable()?;
+    let kept = Kept::of_run(&args.run, &measured);
+    args.answers.refuse_others(&kept)?;
     if args.answers.is_any() && measured.answers().is_none() {
         return Err(usage!(
             "nothing is expected of this run",
@@ -105,10 +107,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     let run = &measured.run;
     if let Some(directory) = &args.orion_files {
-        return orion::write_files_again(run, directory);
+        return orion::write_files_again(run, directory, &kept);
     }
     if let Some(file) = &args.html {
-        page::again(&args.document(&measured)?, &args.run, file.as_deref())?;
+        let file = page::asked(file.as_ref(), &args.run);
+        page::write(&args.document(&measured)?, file.as_ref(), &kept)?;
         args.warn_if_cut(&measured);
         return Ok(as_it_ended(&measured));
     }
@@ -129,7 +132,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (None, ReportFormat::Awr) => output::result(&awr(&measured)?),
         (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),
     }
-    args.answers.tell(&measured)?;
+    args.answers.tell(&measured, &kept)?;
     args.warn_if_cut(&measured);
     Ok(as_it_ended(&measured))
 }

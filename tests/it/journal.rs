@@ -160,6 +160,44 @@ fn a_run_is_resumed_by_whatever_a_report_takes() {
 }
 
 #[test]
+fn what_a_journal_has_measured_is_named_before_it_is_opened() {
+    let place = Place::new("journal-names");
+    let path = place.0.join("run/journal.jsonl");
+    let line = "curve sim:1,10ms,fixed --depth 1,2 --seed 7 --out run --no-progress";
+    assert!(rigel(&place, line).output().unwrap().status.success());
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let cut = &whole[..line_starts(whole.as_bytes())[2]];
+    let (first, rest) = cut.split_once('\n').unwrap();
+    for (target, names) in [
+        (
+            r#"{"scratch":{"directory":"there","bytes":1048576,"keep":true}}"#,
+            &["resuming on a new scratch file in 'there', as the journal says"][..],
+        ),
+        (
+            r#"{"paths":{"members":["one","two\n"],"layout":"concat"}}"#,
+            &[
+                "resuming on 'one', as the journal says",
+                "resuming on 'two\\n', as the journal says",
+            ],
+        ),
+    ] {
+        let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
+        header["header"]["target"] = serde_json::from_str(target).unwrap();
+        header["header"]["plan"]["directory"] = "".into();
+        std::fs::write(&path, format!("{header}\n{rest}")).unwrap();
+        let resumed = rigel(&place, "curve --resume run --no-progress")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&resumed.stderr);
+        for name in names {
+            assert!(said.contains(name), "{said}");
+        }
+        // There is no such directory or file: what is said comes first.
+        assert!(!resumed.status.success(), "{said}");
+    }
+}
+
+#[test]
 fn a_journal_that_was_removed_meanwhile_takes_no_more_points() {
     let place = Place::new("journal-removed");
     small_journal(&place);

@@ -26,6 +26,7 @@ mod metrics;
 mod mutated;
 mod one_screen;
 mod oracle;
+mod outputs;
 mod pmi;
 mod predictability;
 mod queues;

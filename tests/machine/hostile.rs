@@ -2,7 +2,9 @@
 //! result, directories that others may write to, texts that control a terminal, a spreadsheet or
 //! fio, and endless files.
 
-use crate::common::{self, Missing, Place, entries, need, rigel, stderr, test, text, wait};
+use crate::common::{
+    self, Missing, Mounted, Place, entries, need, rigel, stderr, test, text, wait,
+};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rigel_device::engine;
 use rigel_model::record::journal::Run;
@@ -70,7 +72,7 @@ fn no_result_is_written_through_a_link() {
         .output()
         .unwrap();
     assert!(
-        refused.status.code() == Some(2) && stderr(&refused).contains("exists and is not a page"),
+        refused.status.code() == Some(2) && stderr(&refused).contains("it is a symbolic link"),
         "{refused:?}"
     );
     std::fs::remove_file(place.0.join("page.html")).unwrap();
@@ -85,7 +87,8 @@ fn no_result_is_written_through_a_link() {
 
     std::fs::create_dir(place.0.join("man")).unwrap();
     symlink(&victim, place.0.join("man/rigel.1")).unwrap();
-    assert!(rigel(&place, "man man").output().unwrap().status.success());
+    let refused = rigel(&place, "man man").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     is_untouched(&victim);
 
     std::fs::create_dir(place.0.join("files")).unwrap();
@@ -197,16 +200,29 @@ fn root_refuses_a_result_directory_that_others_can_change() {
                     .unwrap();
                 assert!(output.status.success(), "{name}: {}", stderr(&output));
             }
-            // Files made by Rigel belong to root, wherever they are.
-            let output = rigel(place, RUN)
-                .args(["--out", "theirs/new/run"])
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "{}", stderr(&output));
-            let moved = rigel(place, "orion --resume theirs/new/run")
-                .output()
-                .unwrap();
-            assert!(moved.status.success(), "{}", stderr(&moved));
+            // Whoever owns the directory above could put another one in the place of root's.
+            for new in ["theirs/new", "theirs/new/run", "group/new", "all/a/b"] {
+                for line in [
+                    format!("{RUN} --out {new}"),
+                    format!("curve sim: --depth 1 --out {new}"),
+                    format!("import precious --out {new}"),
+                ] {
+                    precious(place);
+                    let output = rigel(place, &line).output().unwrap();
+                    let words = stderr(&output);
+                    assert!(
+                        output.status.code() == Some(2)
+                            && words.contains(&format!("the directory above the new '{new}'")),
+                        "{line}: {words}"
+                    );
+                }
+                assert!(!place.0.join(new).exists(), "{new} was made");
+            }
+            for new in ["sticky/new/run", "ours/new/run"] {
+                let line = format!("{RUN} --out {new}");
+                let output = rigel(place, &line).output().unwrap();
+                assert!(output.status.success(), "{}", stderr(&output));
+            }
         },
     );
 }
@@ -240,6 +256,100 @@ fn root_follows_no_link_of_others_to_a_result_directory() {
                 .unwrap();
             assert!(output.status.success(), "{}", stderr(&output));
             assert!(place.0.join("ours/below/journal.jsonl").is_file());
+        },
+    );
+}
+
+/// Answers of a run that takes no time, added to the file `said`.
+fn answered(place: &Place, said: &str) -> Output {
+    let line = "expect iops>=1 sim:1,1ms --budget 10s --seed 1 --no-progress --out";
+    let number = entries(&place.0).len();
+    rigel(place, &format!("{line} made-{number} --message {said}"))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn nothing_is_added_to_a_file_that_another_user_planted() {
+    as_root(
+        "nothing_is_added_to_a_file_that_another_user_planted",
+        |place| {
+            let sticky = place.0.join("sticky");
+            std::fs::create_dir(&sticky).unwrap();
+            std::fs::set_permissions(&sticky, Permissions::from_mode(0o1777)).unwrap();
+            // Answers of Rigel end each, so that nothing else speaks against it.
+            let answers = "rigel expect: met: x\n";
+            let theirs = sticky.join("theirs");
+            std::fs::write(&theirs, answers).unwrap();
+            chown(&theirs, Some(OTHER), Some(OTHER)).unwrap();
+            let empty = sticky.join("empty");
+            std::fs::write(&empty, "").unwrap();
+            chown(&empty, Some(OTHER), Some(OTHER)).unwrap();
+            let ours = place.0.join("ours");
+            std::fs::write(&ours, answers).unwrap();
+            std::fs::hard_link(&ours, sticky.join("second")).unwrap();
+            for (name, why) in [
+                ("theirs", "it belongs to user 65534"),
+                ("empty", "it belongs to user 65534"),
+                ("second", "it has 2 names"),
+            ] {
+                let before = std::fs::read(sticky.join(name)).unwrap();
+                let output = answered(place, &format!("sticky/{name}"));
+                let words = stderr(&output);
+                assert!(
+                    output.status.code() == Some(2) && words.contains(why),
+                    "{name}: {words}"
+                );
+                assert!(!words.contains("Page: "), "{name}: measured first");
+                assert_eq!(std::fs::read(sticky.join(name)).unwrap(), before, "{name}");
+            }
+            for _ in 0..2 {
+                let output = answered(place, "sticky/own");
+                assert!(output.status.success(), "{}", stderr(&output));
+            }
+            // A journal there may be anybody's, too.
+            let run = a_run(place);
+            std::fs::copy(run.join("journal.jsonl"), sticky.join("x.jsonl")).unwrap();
+            chown(sticky.join("x.jsonl"), Some(OTHER), Some(OTHER)).unwrap();
+            let output = rigel(place, "orion --resume sticky/x.jsonl")
+                .output()
+                .unwrap();
+            let words = stderr(&output);
+            assert!(
+                !output.status.success() && words.contains("it belongs to user 65534"),
+                "{words}"
+            );
+        },
+    );
+}
+
+#[test]
+fn a_file_that_is_mounted_alone_takes_answers_behind_anything() {
+    test(
+        "a_file_that_is_mounted_alone_takes_answers_behind_anything",
+        || {
+            let place = Place::new("hostile-mounted");
+            let inside = precious(&place);
+            let log = place.0.join("termination-log");
+            std::fs::write(&log, "").unwrap();
+            need("mount", &["--bind", text(&inside), text(&log)])?;
+            let mounted = Mounted(log);
+            let output = answered(&place, "termination-log");
+            let said = std::fs::read_to_string(&mounted.0).unwrap();
+            drop(mounted);
+            assert!(output.status.success(), "{}", stderr(&output));
+            let added = said.strip_prefix(PRECIOUS);
+            assert!(
+                added.is_some_and(|added| added.starts_with("rigel expect: met: ")),
+                "{said}"
+            );
+            // A filesystem is no file.
+            let small = Mounted::in_memory(&place, "size=1m")?;
+            std::fs::write(small.0.join("notes"), PRECIOUS).unwrap();
+            let refused = answered(&place, "small/notes");
+            assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+            is_untouched(&small.0.join("notes"));
+            Ok(())
         },
     );
 }

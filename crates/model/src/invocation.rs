@@ -1,6 +1,7 @@
 //! How a run was called: the options that every verb has, and the request of one.
 
 use super::Expectation;
+use super::text::read_file_name;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -43,8 +44,10 @@ impl Default for RunOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrionFiles {
     /// Date and time in the names.
+    #[serde(deserialize_with = "read_file_name")]
     pub stamp: String,
-    /// Path of the files without `_summary.txt` and the other suffixes.
+    /// Path of the files without `_summary.txt` and the other suffixes. That of a journal says where they were
+    /// first, and names no file that is written.
     pub prefix: PathBuf,
 }
 
@@ -129,7 +132,12 @@ impl<'de> Deserialize<'de> for Invocation {
             verb,
             request,
             options: RunOptions::deserialize(&rest).map_err(D::Error::custom)?,
-            files: OrionFiles::deserialize(&rest).ok(),
+            files: match rest.get("stamp") {
+                None => None,
+                Some(_) => OrionFiles::deserialize(&rest)
+                    .map(Some)
+                    .map_err(D::Error::custom)?,
+            },
         })
     }
 }
@@ -165,6 +173,19 @@ mod tests {
             serde_json::from_value::<Invocation>(kept).unwrap(),
             invocation
         );
+    }
+
+    #[test]
+    fn a_stamp_is_a_part_of_a_file_name() {
+        let read = |stamp: &str| {
+            let members = json!({ "orion": {}, "stamp": stamp, "prefix": "/etc/x" });
+            serde_json::from_value::<Invocation>(members).map(|read| read.files.unwrap().stamp)
+        };
+        assert_eq!(read("20260102_0304-2").unwrap(), "20260102_0304-2");
+        for stamp in ["../../etc/x", "a\n* * * * * root id", "\u{1b}c", ""] {
+            let refused = read(stamp).unwrap_err().to_string();
+            assert!(refused.contains("is no part of a file name"), "{refused}");
+        }
     }
 
     #[test]

@@ -65,7 +65,14 @@ pub(in crate::cli) fn resume(
         return Ok(None);
     }
     resumed::share(header, args, membership)?;
-    let job = job_again(run, args, membership, named, &[], (journal, so_far))?;
+    let job = job_again(
+        run,
+        args,
+        membership,
+        named.as_ref(),
+        &[],
+        (journal, so_far),
+    )?;
     Ok(Some((job, done)))
 }
 

@@ -12,7 +12,7 @@
 //! For other users there are no such checks: they choose their own directories.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, StatxFlags, Uid};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -57,18 +57,18 @@ impl Directory {
                 handle: rustix::fs::open(or_here(path), HANDLE, Mode::empty())?,
             });
         }
-        let handle = walk(path, false)?;
-        refuse_foreign(path, &rustix::fs::fstat(&handle)?)?;
+        let handle = walk(path, IfMissing::Refused)?;
+        refuse_foreign(&named(path), &rustix::fs::fstat(&handle)?)?;
         Ok(Self { handle })
     }
 
     /// Like [`Directory::open`], but first creates the directory and its parents if missing.
     ///
     /// # Errors
-    /// It cannot be created, or root must not write there.
+    /// It cannot be created, or root must not write there, or in the directory in which the first is missing.
     pub fn make(path: &Path) -> io::Result<Self> {
         if is_root() {
-            drop(walk(path, true)?);
+            drop(walk(path, IfMissing::Made)?);
         } else {
             std::fs::create_dir_all(path)?;
         }
@@ -124,46 +124,68 @@ impl Directory {
     /// Opens an existing file for reading and appending.
     ///
     /// # Errors
-    /// It is missing, a link, or not a regular file, or may not be written to.
+    /// It is missing, a link, or not a regular file, or may not be written to. Or others may make files in this
+    /// directory, and it is another user's, or has another name elsewhere.
     pub fn append(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        let opened = rustix::fs::openat(
-            &self.handle,
-            name.as_ref(),
-            ADD | OFlags::NONBLOCK,
-            Mode::empty(),
-        );
-        let file = File::from(opened.map_err(|error| match error {
-            Errno::LOOP => io::Error::other("it is a symbolic link"),
-            other => other.into(),
-        })?);
-        if file.metadata()?.is_file() {
-            Ok(file)
-        } else {
-            Err(io::Error::other("it is not a regular file"))
+        let file = self.open_regular(name.as_ref(), ADD)?;
+        if is_writable_for_others(&rustix::fs::fstat(&self.handle)?) {
+            refuse_planted(&rustix::fs::fstat(&file)?)?;
+        }
+        Ok(file)
+    }
+
+    /// True if a regular file has this name, and false if the name is free.
+    fn has_regular(&self, name: &OsStr) -> io::Result<bool> {
+        match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(false),
+            facts => refuse_special(&facts?).map(|()| true),
         }
     }
 
-    /// That the name is free, or that of a regular file or a link, which goes and not what it leads to.
-    fn refuse_special(&self, name: &OsStr) -> io::Result<()> {
-        match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile | FileType::Symlink => Ok(()),
-                FileType::Directory => Err(ErrorKind::IsADirectory.into()),
-                _ => Err(io::Error::other("it is not a regular file")),
-            },
+    /// Opens the file of this name for reading; `None` if the name is free.
+    ///
+    /// # Errors
+    /// It is a link, or not a regular file, or may not be read.
+    fn existing(&self, name: &OsStr) -> io::Result<Option<File>> {
+        // Opening a device could already do something to it.
+        if !self.has_regular(name)? {
+            return Ok(None);
         }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        self.open_regular(name, flags).map(Some)
+    }
+
+    fn open_regular(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+        let opened =
+            rustix::fs::openat(&self.handle, name, flags | OFlags::NONBLOCK, Mode::empty());
+        let file = File::from(opened.map_err(|error| match error {
+            Errno::LOOP => is_link(),
+            other => other.into(),
+        })?);
+        refuse_special(&rustix::fs::fstat(&file)?)?;
+        Ok(file)
+    }
+
+    /// True if the file of this name is a mount of its own, as a container runtime mounts single files.
+    fn is_mounted_alone(&self, name: &OsStr) -> io::Result<bool> {
+        let mount = |name: &OsStr, flags| -> io::Result<Option<u64>> {
+            let facts = rustix::fs::statx(&self.handle, name, flags, StatxFlags::MNT_ID)?;
+            let is_known = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+            Ok(is_known.then_some(facts.stx_mnt_id))
+        };
+        let above = mount(OsStr::new(""), AtFlags::EMPTY_PATH)?;
+        let own = mount(name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(above.zip(own).is_some_and(|(above, own)| above != own))
     }
 
     /// Writes a complete file that replaces any file of this name, and waits until it is on disk. A
     /// partial file never has the name of a result.
     ///
     /// # Errors
-    /// The name is that of a device, a pipe or a directory, or the file cannot be written; then the name keeps
-    /// what it has, and nothing else is left.
+    /// The name is that of a link, a device, a pipe or a directory, or the file cannot be written; then the name
+    /// keeps what it has, and nothing else is left.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
-        self.refuse_special(name.as_ref())?;
+        self.has_regular(name.as_ref())?;
         // One of 2^64 names, so that nobody can take it in advance.
         let unfinished = format!(
             ".unfinished-{:016x}",
@@ -242,14 +264,32 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     directory.replace(name, bytes)
 }
 
-/// Refuses a path at which no file could be made, or which names a device, a pipe or a directory. Creates
-/// nothing.
+/// Opens the file at `path` for reading before it is replaced; `None` if the name is free. Creates nothing.
 ///
 /// # Errors
-/// It is such a path.
-pub fn refuse_special(path: &Path) -> io::Result<()> {
+/// No file could be made there, or it is a link, a device, a pipe or a directory.
+pub fn existing(path: &Path) -> io::Result<Option<File>> {
     let (directory, name) = place_of(path)?;
-    directory.refuse_special(name)
+    directory.existing(name)
+}
+
+/// Opens the file at `path` for reading and appending; `None` if the name is free. Creates nothing.
+///
+/// # Errors
+/// As [`existing`], or as [`Directory::append`].
+pub fn existing_to_append(path: &Path) -> io::Result<Option<File>> {
+    let (directory, name) = place_of(path)?;
+    let is_there = directory.has_regular(name)?;
+    is_there.then(|| directory.append(name)).transpose()
+}
+
+/// True if the file at `path` is a mount of its own, such as `/dev/termination-log` in a container of Kubernetes.
+///
+/// # Errors
+/// As [`existing`], or it is missing.
+pub fn is_mounted_alone(path: &Path) -> io::Result<bool> {
+    let (directory, name) = place_of(path)?;
+    directory.is_mounted_alone(name)
 }
 
 /// Adds to the file at `path`, as [`Directory::append`], or creates it.
@@ -274,13 +314,18 @@ fn place_of(path: &Path) -> io::Result<(Directory, &OsStr)> {
     Ok((directory, name))
 }
 
-/// Refuses a directory in which root must not write, whether it exists or not. Creates nothing.
+/// Refuses a directory in which root must not write, or below which it must not make one. Creates nothing.
 ///
 /// # Errors
-/// It is such a directory, or its path leads through a link that another user may have made.
+/// It is such a directory, or the last in its path that exists is; or its path leads through a link that
+/// another user may have made.
 pub fn refuse_unsafe(path: &Path) -> io::Result<()> {
     match Directory::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound && !is_root() => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let above = walk(path, IfMissing::Left)?;
+            refuse_foreign(&above_new(path), &rustix::fs::fstat(&above)?)
+        }
         opened => opened.map(drop),
     }
 }
@@ -297,21 +342,30 @@ fn or_here(path: &Path) -> &Path {
     }
 }
 
-/// Opens a directory step by step, so that every link in its path is checked. `make` creates
-/// missing directories.
-fn walk(path: &Path, make: bool) -> io::Result<OwnedFd> {
+/// What becomes of directories of a path that do not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfMissing {
+    Refused,
+    Made,
+    /// The last directory that exists is opened in their place.
+    Left,
+}
+
+/// Opens a directory step by step, so that every link in its path is checked.
+fn walk(path: &Path, missing: IfMissing) -> io::Result<OwnedFd> {
     let top = || rustix::fs::open("/", HANDLE, Mode::empty());
     let mut directory = top()?;
     let mut ahead = steps(&std::env::current_dir()?.join(path));
     let mut turns = 0;
     while let Some(step) = ahead.pop() {
-        let missing =
+        let is_missing =
             match rustix::fs::openat(&directory, &step, HANDLE | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(next) => {
                     directory = next;
                     continue;
                 }
-                Err(Errno::NOENT) if make => true,
+                Err(Errno::NOENT) if missing == IfMissing::Made => true,
+                Err(Errno::NOENT) if missing == IfMissing::Left => return Ok(directory),
                 Err(Errno::NOTDIR | Errno::LOOP) => false,
                 Err(error) => return Err(error.into()),
             };
@@ -319,7 +373,9 @@ fn walk(path: &Path, make: bool) -> io::Result<OwnedFd> {
         if turns > LINKS_MAX + path.components().count() {
             return Err(Errno::LOOP.into());
         }
-        if missing {
+        if is_missing {
+            // Its owner could move what root makes in it, or put another in its place.
+            refuse_foreign(&above_new(path), &rustix::fs::fstat(&directory)?)?;
             match rustix::fs::mkdirat(&directory, &step, DIRECTORY_MODE) {
                 Ok(()) | Err(Errno::EXIST) => ahead.push(step),
                 Err(error) => return Err(error.into()),
@@ -364,14 +420,13 @@ fn followed(directory: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
-/// Refuses, for root, a directory whose contents another user controls.
-fn refuse_foreign(path: &Path, facts: &Stat) -> io::Result<()> {
-    let path = or_here(path).display();
+/// Refuses, for root, a directory whose contents another user controls. `name` is what a sentence calls it.
+fn refuse_foreign(name: &str, facts: &Stat) -> io::Result<()> {
     let why = if facts.st_uid != 0 {
-        format!("'{path}' belongs to user {}", facts.st_uid)
+        format!("{name} belongs to user {}", facts.st_uid)
     } else if is_open_to_others(facts) {
         format!(
-            "others may replace files in '{path}' (mode {:o})",
+            "others may replace files in {name} (mode {:o})",
             facts.st_mode & 0o7777
         )
     } else {
@@ -383,10 +438,52 @@ fn refuse_foreign(path: &Path, facts: &Stat) -> io::Result<()> {
     ))
 }
 
+fn named(path: &Path) -> String {
+    format!("'{}'", or_here(path).display())
+}
+
+/// The last directory of a path that exists.
+fn above_new(path: &Path) -> String {
+    format!("the directory above the new '{}'", path.display())
+}
+
 /// True if others may remove and rename its contents.
 fn is_open_to_others(facts: &Stat) -> bool {
-    let mode = Mode::from_raw_mode(facts.st_mode);
-    mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX)
+    is_writable_for_others(facts) && !Mode::from_raw_mode(facts.st_mode).contains(Mode::SVTX)
+}
+
+/// True if others may make files in it.
+fn is_writable_for_others(facts: &Stat) -> bool {
+    Mode::from_raw_mode(facts.st_mode).intersects(Mode::WGRP | Mode::WOTH)
+}
+
+/// Refuses a file that another user may have put in the place of ours: their own, or a second name of a file
+/// of ours.
+fn refuse_planted(facts: &Stat) -> io::Result<()> {
+    let why = if facts.st_uid != rustix::process::geteuid().as_raw() {
+        format!("it belongs to user {}", facts.st_uid)
+    } else if facts.st_nlink > 1 {
+        format!("it has {} names", facts.st_nlink)
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(
+        ErrorKind::PermissionDenied,
+        format!("{why}, and others may make files in its directory"),
+    ))
+}
+
+fn refuse_special(facts: &Stat) -> io::Result<()> {
+    match FileType::from_raw_mode(facts.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Symlink => Err(is_link()),
+        FileType::Directory => Err(ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+fn is_link() -> io::Error {
+    io::Error::other("it is a symbolic link")
 }
 
 fn refused(why: &str, way_out: &str) -> io::Error {
@@ -412,18 +509,17 @@ mod tests {
         assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
         rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
         std::fs::create_dir(at("inside")).unwrap();
-        for name in ["pipe", "inside"] {
+        symlink("new", at("link")).unwrap();
+        for name in ["pipe", "inside", "link"] {
             let before = std::fs::symlink_metadata(at(name)).unwrap().file_type();
-            assert!(replace(&at(name), b"three").is_err() && refuse_special(&at(name)).is_err());
+            assert!(replace(&at(name), b"three").is_err() && existing(&at(name)).is_err());
             let after = std::fs::symlink_metadata(at(name)).unwrap().file_type();
             assert_eq!(before, after, "{name}");
         }
         assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
-        symlink("new", at("link")).unwrap();
-        replace(&at("link"), b"three").unwrap();
-        assert_eq!(std::fs::read(at("new")).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4);
-        assert!(refuse_special(&at("other")).is_ok() && refuse_special(&at("no/where")).is_err());
+        assert!(existing(&at("new")).unwrap().is_some());
+        assert!(existing(&at("other")).unwrap().is_none() && existing(&at("no/where")).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -474,25 +474,29 @@ pub fn is_being_written(path: &Path) -> bool {
 ///
 /// # Errors
 /// The directory exists and is not empty, is no directory, may not be written to, or its filesystem
-/// is full. Or root must not write there, because another user could exchange its contents.
+/// is full. Or root must not write there, because another user could exchange its contents, or the directory
+/// itself.
 pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
     refuse_occupied(directory)?;
+    files::refuse_unsafe(directory).map_err(|error| unusable(directory, &error.to_string()))?;
     refuse_unwritable(directory)
 }
 
-/// Refuses a run directory that is not writable, whether it is empty or not.
+fn unusable(directory: &Path, why: &str) -> Error {
+    usage!(
+        "the result directory '{directory}' cannot be used: {why}",
+        "give another with --out DIR",
+        directory = directory.display()
+    )
+}
+
+/// Refuses a new run directory that cannot be made, or whose filesystem is full. Whoever owns the one above it:
+/// a run without `--out` is made where its caller stands.
 ///
 /// # Errors
-/// As [`refuse_unusable`], except that the directory need not be empty.
+/// It is such a directory.
 pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
-    let unusable = |why: String| {
-        usage!(
-            "the result directory '{directory}' cannot be used: {why}",
-            "give another with --out DIR",
-            directory = directory.display()
-        )
-    };
-    files::refuse_unsafe(directory).map_err(|error| unusable(error.to_string()))?;
+    let unusable = |why: String| unusable(directory, &why);
     let existing = directory.ancestors().map(|above| {
         if above == Path::new("") {
             Path::new(".")

@@ -34,6 +34,19 @@ const CHARTS_STYLE: &str = include_str!("assets/uplot/uPlot.min.css");
 const CHARTS_SCRIPT: &str = include_str!("assets/uplot/uPlot.iife.min.js");
 const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
 
+/// The first bytes of a page.
+const OPENING: &str = "<!doctype html>\n";
+/// What makes a page Rigel's: among its first bytes.
+const GENERATOR: &str = "<meta name=\"generator\" content=\"rigel\">";
+/// Bytes at the beginning of a page that contain the mark.
+const MARKED: usize = 200;
+
+/// True if a file that begins so is a page of Rigel's.
+pub fn begins_page(begins: &str) -> bool {
+    let mark = begins.find(GENERATOR);
+    begins.starts_with(OPENING) && mark.is_some_and(|at| at + GENERATOR.len() <= MARKED)
+}
+
 /// Renders a document as one HTML file.
 pub fn render(document: &Document) -> String {
     let document = &document.in_words();
@@ -45,11 +58,10 @@ pub fn render(document: &Document) -> String {
     ];
     let sections: String = document.sections.iter().map(section).collect();
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+        "{OPENING}<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n<meta \
          http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" \
-         content=\"light dark\">\n<meta name=\"generator\" content=\"Rigel \
-         {version}\">\n<title>{title}</title>\n<link rel=\"icon\" \
+         content=\"light dark\">\n<title>{title}</title>\n<link rel=\"icon\" \
          href=\"data:,\">\n<style>{style}</style>\n</head>\n<body>\n<a class=\"skip\" \
          href=\"#answer\">To the answer</a>\n<header>\n<h1>{heading}</h1>\n<button \
          type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n{about}<div \

@@ -10,7 +10,7 @@
 use super::request::{LargeType, OrionRequest};
 use rigel_analyse::plan::search::{LARGE, SMALL};
 use rigel_model::record::{End, Histogram, Latencies, PointRecord, StreamRecord, Window};
-use rigel_model::{Coordinates, Kind, Layout, MIB, Nanos};
+use rigel_model::{Coordinates, Kind, Layout, MIB, Nanos, in_line};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
@@ -43,21 +43,45 @@ impl Names<'_> {
 /// A target and its size in bytes.
 pub type Member<'a> = (&'a Path, u64);
 
-/// All six files, as suffix of the name and text.
+/// The ends of the names of the six files.
+pub const SUFFIXES: [&str; 6] = [
+    "summary.txt",
+    "mbps.csv",
+    "iops.csv",
+    "lat.csv",
+    "hist.txt",
+    "trace.txt",
+];
+
+/// All six files, as the end of the name and text.
 pub fn files(
     request: &OrionRequest,
     names: &Names<'_>,
     members: &[Member<'_>],
     points: &[PointRecord],
-) -> [(&'static str, String); 6] {
-    [
-        ("summary.txt", summary(request, names, members, points)),
-        ("mbps.csv", mbps_csv(request, points)),
-        ("iops.csv", iops_csv(request, points)),
-        ("lat.csv", lat_csv(request, points)),
-        ("hist.txt", hist_txt(names, points)),
-        ("trace.txt", trace_txt(names, points)),
-    ]
+) -> impl Iterator<Item = (&'static str, String)> {
+    let texts = [
+        summary(request, names, members, points),
+        mbps_csv(request, points),
+        iops_csv(request, points),
+        lat_csv(request, points),
+        hist_txt(names, points),
+        trace_txt(names, points),
+    ];
+    SUFFIXES.into_iter().zip(texts)
+}
+
+/// True if a file with this end of its name that begins so is Orion's, or ours, of the run with this `stamp`. The
+/// csv files and the summary say it in their names only.
+pub fn begins(suffix: &str, stamp: &str, begins: &str) -> bool {
+    let first = begins.lines().next().unwrap_or_default();
+    match suffix {
+        "summary.txt" => first.starts_with("ORION VERSION "),
+        "hist.txt" | "trace.txt" => {
+            first.starts_with("# ORION VERSION ") && first.contains(&format!("_{stamp}: "))
+        }
+        _ => first.starts_with("Large/Small"),
+    }
 }
 
 /// The text that is printed before the targets are examined.
@@ -123,7 +147,7 @@ pub fn summary(
 ) -> String {
     let mut text = format!("ORION VERSION {}\n\nCommand line:\n", names.version);
     for argument in names.arguments {
-        text.push_str(argument);
+        text.push_str(&in_line(argument));
         text.push(' ');
     }
     text.push_str("\n\nThese options enable these settings:\n");
@@ -132,7 +156,10 @@ pub fn summary(
     for (path, bytes) in members {
         line(
             &mut text,
-            format_args!("Name: {}\tSize: {bytes}", path.display()),
+            format_args!(
+                "Name: {}\tSize: {bytes}",
+                in_line(&path.display().to_string())
+            ),
         );
     }
     line(&mut text, format_args!("{} files found.\n", members.len()));
@@ -364,7 +391,7 @@ fn ending(end: &End) -> String {
     match end {
         End::Complete => "complete".into(),
         End::Stopped => "stopped".into(),
-        End::Broken(why) => format!("broken: {}", why.replace('\n', " ")),
+        End::Broken(why) => format!("broken: {}", in_line(&why.replace('\n', " "))),
     }
 }
 

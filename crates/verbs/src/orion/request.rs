@@ -1,7 +1,8 @@
 //! The request of `rigel orion`: Orion's options with their defaults filled in.
 
-use rigel_model::Layout;
-use serde::{Deserialize, Serialize};
+use rigel_model::{Layout, file_name, read_file_name};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The range of loads: `-run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +107,14 @@ impl LargeType {
     }
 }
 
+/// Reads the name of a test, which names files that are written.
+fn read_testname<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    read_file_name(IntoDeserializer::<D::Error>::into_deserializer(file_name(
+        &text,
+    )))
+}
+
 /// The options of Orion with their defaults filled in. Kept in the journal's header, so that
 /// reports can be made again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +122,8 @@ pub struct OrionRequest {
     /// `-run`.
     pub run: RunLevel,
     /// `-testname`: prefix of every written file; with `.lun`, the name of the file that lists the
-    /// targets.
+    /// targets. Read from a journal without the path that it was given with.
+    #[serde(deserialize_with = "read_testname")]
     pub testname: String,
     /// `-num_disks`: scales the range of loads, and nothing else.
     pub num_disks: u32,
