@@ -299,6 +299,62 @@ fn a_directory_of_a_database_is_known_wherever_it_is_mounted() {
 }
 
 #[test]
+fn a_file_in_a_layer_of_an_overlay_is_refused() {
+    test("a_file_in_a_layer_of_an_overlay_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("layers");
+        for directory in [
+            "lower/base/1",
+            "upper/base/1",
+            "upper/other",
+            "work",
+            "merged",
+            "near",
+        ] {
+            std::fs::create_dir_all(place.0.join(directory)).unwrap();
+        }
+        place.file("lower/base/PG_VERSION", 0);
+        let files =
+            ["lower/file", "upper/other/file", "near/file"].map(|file| place.file(file, SIZE));
+        let of_database = place.file("upper/base/1/16384", SIZE);
+        for file in files.iter().chain([&of_database]) {
+            permitted(file);
+        }
+        let layers = |prefix: &str| {
+            format!("lowerdir={prefix}lower,upperdir={prefix}upper,workdir={prefix}work")
+        };
+        // By paths from the root, and as programs for containers mount it.
+        for prefix in [format!("{}/", text(&place.0)), String::new()] {
+            let script = "cd \"$1\" && mount -t overlay -o \"$2\" overlay merged";
+            need(
+                "sh",
+                &["-c", script, "sh", text(&place.0), &layers(&prefix)],
+            )?;
+            let mounted = Mounted(place.0.join("merged"));
+            let words = format!(
+                "a layer of the overlay filesystem mounted on {}",
+                mounted.0.display()
+            );
+            refused(&files[0], &words);
+            refused(&files[1], &words);
+            permitted(&files[2]);
+            // What makes it a database's is in the other layer.
+            refused(
+                &of_database,
+                "merged/base, which is a PostgreSQL data directory",
+            );
+            let device = Loop::new(&files[0])?;
+            refused(&device.0, &words);
+            drop(device);
+            // The overlay itself is as good a directory as any.
+            permitted(&mounted.0.join("other/file"));
+            drop(mounted);
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_file_of_a_tablespace_is_refused() {
     let place = Place::new("tablespace");
     std::fs::create_dir_all(place.0.join("PG_15_202209061/5")).unwrap();

@@ -28,6 +28,51 @@ pub(super) struct Mount {
     pub(super) options: String,
 }
 
+impl Mount {
+    /// The directories of which an overlay filesystem is made, as whoever mounted it named them: layers, and where
+    /// changed files are prepared. Of other filesystems, none.
+    pub(super) fn layers(&self) -> Vec<PathBuf> {
+        if self.filesystem != "overlay" {
+            return Vec::new();
+        }
+        let options = self
+            .options
+            .split(',')
+            .filter_map(|option| option.split_once('='));
+        options
+            .flat_map(|(key, value)| {
+                let value = unescape(value.as_bytes()).into_os_string().into_vec();
+                match key {
+                    "lowerdir" | "lowerdir+" | "datadir+" => separated(&value, Some(b':')),
+                    "upperdir" | "workdir" => separated(&value, None),
+                    _ => Vec::new(),
+                }
+            })
+            .filter(|layer| !layer.as_os_str().is_empty())
+            .collect()
+    }
+}
+
+/// The paths in an option of an overlay filesystem. A backslash takes the meaning from the byte after it.
+fn separated(value: &[u8], separator: Option<u8>) -> Vec<PathBuf> {
+    let mut paths = vec![Vec::new()];
+    let mut bytes = value.iter();
+    while let Some(byte) = bytes.next() {
+        if Some(*byte) == separator {
+            paths.push(Vec::new());
+        } else if let Some(path) = paths.last_mut() {
+            let is_escape = *byte == b'\\';
+            path.push(if is_escape {
+                *bytes.next().unwrap_or(byte)
+            } else {
+                *byte
+            });
+        }
+    }
+    let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
+    paths.into_iter().map(path).collect()
+}
+
 /// All mounts visible to this process.
 pub(super) fn mounts() -> std::io::Result<Vec<Mount>> {
     mounts_of(Path::new("/proc/self"))
@@ -158,10 +203,29 @@ mod tests {
         assert_eq!(found(None, (9, 9)), None);
     }
 
+    #[test]
+    fn the_layers_of_an_overlay_are_in_its_options() {
+        let layers = |options: &str| {
+            let line = format!("9 1 0:40 / /merged rw - overlay overlay rw,{options}");
+            parse_line(line.as_bytes()).unwrap().layers()
+        };
+        // The kernel writes a comma in a name as \\054, and a backslash as \\134.
+        assert_eq!(
+            layers(r"lowerdir=/a\134:b:/c\054d::/data,upperdir=/up:1,workdir=/w,redirect_dir=on"),
+            ["/a:b", "/c,d", "/data", "/up:1", "/w"].map(PathBuf::from)
+        );
+        assert_eq!(
+            layers("lowerdir+=/a,lowerdir+=/b,datadir+=/c"),
+            ["/a", "/b", "/c"].map(PathBuf::from)
+        );
+        let other = b"9 1 8:1 / /x rw - ext4 /dev/sda1 rw,upperdir=/up";
+        assert_eq!(parse_line(other).unwrap().layers(), [] as [PathBuf; 0]);
+    }
+
     proptest! {
         #[test]
         fn no_line_makes_the_parser_panic(line in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = (parse_line(&line), unescape(&line));
+            let _ = (parse_line(&line), unescape(&line), separated(&line, Some(b':')));
         }
     }
 }

@@ -22,14 +22,18 @@ pub(super) fn objection(
     const SYSTEM: [&str; 10] = [
         "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr",
     ];
-    for place in places(file)? {
-        if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
+    let mounts = checked_mounts().map_err(|why| blind(file.path(), &why))?;
+    let places = places(file, &mounts)?;
+    let merged = merged(&places, &mounts);
+    let paths = places.iter().map(|place| &place.path);
+    for path in paths.chain(merged.iter().map(|(_, path)| path)) {
+        if let Some(system) = SYSTEM.iter().find(|system| path.starts_with(system)) {
             return Ok(Some((
                 format!("is in {system}, which belongs to the system"),
                 "give a file or a directory on the storage to be measured",
             )));
         }
-        for directory in place.ancestors().skip(1) {
+        for directory in path.ancestors().skip(1) {
             if let Some(database) = database_in(directory) {
                 return Ok(Some((
                     format!("is in {}, which is {database}", directory.display()),
@@ -37,6 +41,15 @@ pub(super) fn objection(
                 )));
             }
         }
+    }
+    if let Some((overlay, _)) = merged.first() {
+        return Ok(Some((
+            format!(
+                "is in a layer of the overlay filesystem mounted on {}, whose files it may be part of",
+                overlay.point.display()
+            ),
+            "give a file in the overlay itself, or one outside of its layers",
+        )));
     }
     let names = file.metadata()?.nlink();
     if names > 1 && !made_by_rigel {
@@ -51,32 +64,88 @@ pub(super) fn objection(
     Ok(None)
 }
 
+/// A path by which this process can see a file.
+#[derive(Debug, PartialEq, Eq)]
+struct PlaceOfFile {
+    path: PathBuf,
+    /// The mount point that it is below; `/` if that is not known.
+    mounted: PathBuf,
+}
+
 /// Every path by which this process can see the file: where it was opened, and all other mounts of
 /// its filesystem or of the part that contains the file.
-fn places(file: &Opened) -> Result<Vec<PathBuf>, Error> {
-    let place = file.place()?;
-    let mounts = checked_mounts().map_err(|why| blind(file.path(), &why))?;
+fn places(file: &Opened, mounts: &[Mount]) -> Result<Vec<PlaceOfFile>, Error> {
+    let path = file.place()?;
     let statx = rustix::fs::statx(file.file(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
     let id = statx
         .filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0)
         .map(|answer| answer.stx_mnt_id);
-    let own = mount_of(&mounts, id, device_number(file.metadata()?.dev()), &place);
-    let mut places = own.map_or_else(Vec::new, |own| elsewhere(&place, own, &mounts));
-    places.insert(0, place);
+    let own = mount_of(mounts, id, device_number(file.metadata()?.dev()), &path);
+    let mut places = own.map_or_else(Vec::new, |own| elsewhere(&path, own, mounts));
+    let mounted = own.map_or_else(|| "/".into(), |own| own.point.clone());
+    places.insert(0, PlaceOfFile { path, mounted });
     Ok(places)
 }
 
-/// The other paths of the file at `place`, which is seen through the mount `own`.
-fn elsewhere(place: &Path, own: &Mount, mounts: &[Mount]) -> Vec<PathBuf> {
-    let Ok(below) = place.strip_prefix(&own.point) else {
+/// The other paths of the file at `path`, which is seen through the mount `own`.
+fn elsewhere(path: &Path, own: &Mount, mounts: &[Mount]) -> Vec<PlaceOfFile> {
+    let Ok(below) = path.strip_prefix(&own.point) else {
         return Vec::new();
     };
     let inside = own.root.join(below);
     let others = mounts
         .iter()
         .filter(|mount| mount.device == own.device && mount.id != own.id);
-    others
-        .filter_map(|mount| Some(mount.point.join(inside.strip_prefix(&mount.root).ok()?)))
+    let place = |mount: &Mount| {
+        Some(PlaceOfFile {
+            path: mount.point.join(inside.strip_prefix(&mount.root).ok()?),
+            mounted: mount.point.clone(),
+        })
+    };
+    others.filter_map(place).collect()
+}
+
+/// The overlay filesystems that have the file in a layer, and its path in each. A layer ends where another filesystem
+/// is mounted in it.
+fn merged<'a>(places: &[PlaceOfFile], mounts: &'a [Mount]) -> Vec<(&'a Mount, PathBuf)> {
+    let identity = |directory: &Path| {
+        let facts = std::fs::metadata(directory).ok()?;
+        Some((facts.dev(), facts.ino()))
+    };
+    let mut merged = Vec::new();
+    for mount in mounts {
+        let layers = mount.layers();
+        for place in places.iter().filter(|_| !layers.is_empty()) {
+            let named = layer_directories(&layers, &place.path);
+            let named: Vec<_> = named.iter().filter_map(|layer| identity(layer)).collect();
+            let above = place.path.ancestors().skip(1);
+            let layer = above
+                .take_while(|directory| directory.starts_with(&place.mounted))
+                .find(|directory| identity(directory).is_some_and(|own| named.contains(&own)));
+            if let Some(below) = layer.and_then(|layer| place.path.strip_prefix(layer).ok()) {
+                let inside = Path::new("/").join(below);
+                let path = inside.strip_prefix(&mount.root).unwrap_or(below);
+                merged.push((mount, mount.point.join(path)));
+            }
+        }
+    }
+    merged
+}
+
+/// The directories that an overlay names as its `layers`. Programs for containers name them from a directory that only
+/// they know: it is taken for each that is above the file and has all of them.
+fn layer_directories(layers: &[PathBuf], file: &Path) -> Vec<PathBuf> {
+    let (absolute, relative): (Vec<PathBuf>, Vec<PathBuf>) = layers
+        .iter()
+        .cloned()
+        .partition(|layer| layer.is_absolute());
+    let in_it =
+        |above: &Path| -> Vec<PathBuf> { relative.iter().map(|layer| above.join(layer)).collect() };
+    let above = file.ancestors().skip(1).map(in_it);
+    let has_all = |named: &Vec<PathBuf>| named.iter().all(|layer| layer.is_dir());
+    absolute
+        .into_iter()
+        .chain(above.filter(has_all).flatten())
         .collect()
 }
 
@@ -151,13 +220,20 @@ mod tests {
             mount(4, (8, 1), "/var/db", "/mnt/db"),
         ];
         let found = elsewhere(Path::new("/mnt/bound/1/2"), &mounts[1], &mounts);
+        let place = |path: &str, mounted: &str| PlaceOfFile {
+            path: path.into(),
+            mounted: mounted.into(),
+        };
         assert_eq!(
             found,
-            [PathBuf::from("/var/db/base/1/2"), "/mnt/db/base/1/2".into()]
+            [
+                place("/var/db/base/1/2", "/"),
+                place("/mnt/db/base/1/2", "/mnt/db")
+            ]
         );
         assert_eq!(
             elsewhere(Path::new("/srv/file"), &mounts[0], &mounts),
-            [] as [PathBuf; 0]
+            [] as [PlaceOfFile; 0]
         );
     }
 }
