@@ -96,8 +96,16 @@ impl Private {
             settings: &made.settings,
         };
         let server = Server::start(&request, stop)?;
+        let elsewhere = server.detour().map_or_else(String::new, |detour| {
+            format!(
+                ", on the same filesystem as {}: user {} cannot pass {}",
+                in_line(&detour.named.to_string_lossy()),
+                detour.user,
+                in_line(&detour.closed.to_string_lossy())
+            )
+        });
         remark(&format!(
-            "a private {} in {}\n",
+            "a private {} in {}{elsewhere}\n",
             server.version(),
             server.directory().display()
         ));

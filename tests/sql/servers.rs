@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use rigel_database::server::{self, Server, ServerRequest};
 use rigel_model::{Bytes, Dbms, Error, MIB};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -555,6 +555,90 @@ fn a_start_that_is_interrupted_half_way_leaves_nothing() {
             });
             assert!(error.to_string().contains("stopped while"), "{error}");
             assert_eq!(entries(&place.0), [] as [PathBuf; 0]);
+            Ok(())
+        },
+    );
+}
+
+/// A directory that only root can pass, with another one in it: `closed/inner` in `place`.
+fn closed(place: &Place) -> Result<(PathBuf, PathBuf), Missing> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Missing(
+            "only root's servers run as another user, who cannot pass a directory".into(),
+        ));
+    }
+    let closed = fs::canonicalize(&place.0).unwrap().join("closed");
+    let inner = closed.join("inner");
+    fs::create_dir_all(&inner).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    Ok((closed, inner))
+}
+
+#[test]
+fn a_server_whose_user_cannot_reach_the_directory_is_made_above_it() {
+    test(
+        "a_server_whose_user_cannot_reach_the_directory_is_made_above_it",
+        || {
+            for kind in [Kind::postgres_18()?, Kind::mariadb()?] {
+                let place = Place::new("servers-closed");
+                let (closed, inner) = closed(&place)?;
+                let request = ServerRequest {
+                    dbms: kind.dbms,
+                    directory: &inner,
+                    bin: Some(&kind.bin),
+                    buffer_cache: Bytes(32 * MIB),
+                    sessions: 4,
+                    settings: &[],
+                };
+                let server = Server::start(&request, &AtomicBool::new(false)).unwrap();
+                assert_eq!(ask(&server, "select 7"), "7");
+                let detour = server.detour().unwrap();
+                assert_eq!(detour.closed, closed);
+                assert_eq!(server.directory().parent(), closed.parent());
+                assert_eq!(
+                    fs::metadata(server.directory()).unwrap().dev(),
+                    fs::metadata(&inner).unwrap().dev()
+                );
+                // Whoever cleans the directory is told of it.
+                let kept = server::clean(&inner).unwrap().kept;
+                assert!(
+                    kept.len() == 1 && kept[0].contains("in use by rigel"),
+                    "{kept:?}"
+                );
+                server.stop().unwrap();
+                assert_eq!(entries(&place.0), [place.0.join("closed")]);
+                assert_eq!(entries(&inner), [] as [PathBuf; 0]);
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_server_is_made_on_no_other_filesystem_than_that_of_the_directory() {
+    test(
+        "a_server_is_made_on_no_other_filesystem_than_that_of_the_directory",
+        || {
+            let kind = Kind::postgres_18()?;
+            let place = Place::new("servers-mounted");
+            let (closed, _) = closed(&place)?;
+            common::need("unshare", &["--mount", "true"])?;
+            // Nobody but the program sees this filesystem, whose own top is what cannot be passed.
+            let script = "mount -t tmpfs -o mode=700 none \"$0\"; exec \"$@\"";
+            let output = Command::new("unshare")
+                .args(["--mount", "sh", "-ec", script, text(&closed)])
+                .arg(env!("CARGO_BIN_EXE_rigel"))
+                .args(["sql", "run", "--scale", "1000", "--on", text(&closed)])
+                .args(["--server-bin", text(&kind.bin)])
+                .current_dir(&place.0)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(
+                said.contains("cannot pass the directory") && said.contains("chmod o+x"),
+                "{said}"
+            );
             Ok(())
         },
     );

@@ -1,7 +1,8 @@
 //! Cleanup: finds what dead Rigel processes left in a directory, and removes it.
 //!
 //! Input: a directory. Output: the folders of private servers in it whose Rigel process is gone, or
-//! a sentence for each that was removed or kept. A folder without Rigel's marker is never touched.
+//! a sentence for each that was removed or kept. A folder above it that was made for it counts, too.
+//! A folder without Rigel's marker is never touched.
 
 use super::server_dir::{
     MARKER, MARKER_MOST, Marker, NAME, bytes_of, mount_of, names_in, open_in, refuse_mounts,
@@ -17,6 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A folder left over by a dead Rigel process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +50,11 @@ pub struct Cleaned {
 /// # Errors
 /// The directory cannot be read.
 pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
-    let (parent, names) = folders(directory)?;
-    let states = names
-        .into_iter()
-        .map(|(name, folder)| state_of(&parent, &name, &folder));
-    Ok(states
-        .filter_map(|state| {
-            if let FolderState::Left(left, ..) = state {
+    let candidates = candidates(directory)?;
+    Ok(candidates
+        .iter()
+        .filter_map(|candidate| {
+            if let FolderState::Left(left, ..) = state_of(candidate) {
                 Some(left)
             } else {
                 None
@@ -70,14 +70,14 @@ pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
 /// The directory cannot be read, or a leftover server cannot be stopped or removed.
 pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
-    let (parent, names) = folders(directory)?;
-    for (name, folder) in names {
-        match state_of(&parent, &name, &folder) {
+    for candidate in candidates(directory)? {
+        let folder = &candidate.folder;
+        match state_of(&candidate) {
             FolderState::NotOurs => {}
             FolderState::Kept(why) => cleaned.kept.push(format!("{}: {why}", folder.display())),
             // Hold the lock until the folder is gone, so that nobody else cleans at the same time.
             FolderState::Left(left, marker, inside, _lock) => {
-                if !process::kill_all_in(&folder) {
+                if !process::kill_all_in(folder) {
                     return Err(failed!(
                         "{folder}: processes {running:?} of its server cannot be ended",
                         "stop them, as root if necessary, and clean again",
@@ -86,9 +86,9 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
                     ));
                 }
                 if let Some(group) = marker.group {
-                    memory::remove_left(&group, &unique_name(&folder));
+                    memory::remove_left(&group, &unique_name(folder));
                 }
-                remove_all(&parent, &inside, &folder)?;
+                remove_all(&candidate.parent, &inside, folder)?;
                 let mut sentence = format!(
                     "removed {}, a {} server of rigel {}",
                     folder.display(),
@@ -105,6 +105,15 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
     Ok(cleaned)
 }
 
+/// A folder with a matching name.
+struct Candidate {
+    parent: Rc<OwnedFd>,
+    name: String,
+    folder: PathBuf,
+    /// Inode of the directory for which it must have been made; `None` if it is in that directory.
+    made_for: Option<u64>,
+}
+
 /// Classification of a folder with a matching name.
 enum FolderState {
     /// Has no marker of ours.
@@ -115,13 +124,15 @@ enum FolderState {
     Left(Leftover, Marker, OwnedFd, File),
 }
 
-fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
-    let opened = open_in(parent, name, OFlags::DIRECTORY).and_then(|inside| {
-        open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file)))
-    });
+fn state_of(candidate: &Candidate) -> FolderState {
+    let folder = &candidate.folder;
+    let opened =
+        open_in(&*candidate.parent, &*candidate.name, OFlags::DIRECTORY).and_then(|inside| {
+            open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file)))
+        });
     let (inside, file) = match opened {
         Ok(opened) => opened,
-        Err(Errno::ACCESS) => {
+        Err(Errno::ACCESS) if candidate.made_for.is_none() => {
             return FolderState::Kept("it cannot be read: clean as its owner or root".into());
         }
         Err(_) => return FolderState::NotOurs,
@@ -141,6 +152,9 @@ fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
     let Some(marker) = marker else {
         return FolderState::NotOurs;
     };
+    if candidate.made_for.is_some() && marker.directory != candidate.made_for {
+        return FolderState::NotOurs;
+    }
     // Rigel makes the marker as its own user. If another user made this marker, they may want us to
     // remove something else.
     if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
@@ -159,11 +173,13 @@ fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
     if in_use {
         return FolderState::Kept(format!("in use by rigel {}", marker.rigel));
     }
-    if let Err(why) = mount_of(parent).and_then(|mount| refuse_mounts(&inside, folder, mount)) {
+    if let Err(why) =
+        mount_of(&*candidate.parent).and_then(|mount| refuse_mounts(&inside, folder, mount))
+    {
         return FolderState::Kept(format!("{why}, then clean again"));
     }
     let left = Leftover {
-        folder: folder.to_path_buf(),
+        folder: folder.clone(),
         dbms: marker.dbms.clone(),
         rigel: marker.rigel,
         bytes: bytes_of(&inside),
@@ -177,8 +193,8 @@ pub fn is_marker(text: &str) -> bool {
     Marker::read(text).is_some()
 }
 
-/// Opens the directory, and lists its entries with a matching name, each with its full path.
-fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
+/// Lists the folders with a matching name in the directory, and above it on the same filesystem.
+fn candidates(directory: &Path) -> Result<Vec<Candidate>, Error> {
     let unreadable = |error: io::Error| {
         usage!(
             "{directory}: {error}",
@@ -187,20 +203,45 @@ fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error>
         )
     };
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
+    let parent = opened(&whole).map_err(unreadable)?;
+    let facts = rustix::fs::fstat(&parent).map_err(|error| unreadable(error.into()))?;
+    let mut candidates = candidates_in(parent, &whole, None).map_err(unreadable)?;
+    for above in whole.ancestors().skip(1) {
+        // Not everybody may list what is above; of those who may not, no server was made there.
+        if let Ok(parent) = opened(above)
+            && rustix::fs::fstat(&parent).is_ok_and(|above| above.st_dev == facts.st_dev)
+            && let Ok(more) = candidates_in(parent, above, Some(facts.st_ino))
+        {
+            candidates.extend(more);
+        }
+    }
+    Ok(candidates)
+}
+
+fn opened(directory: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent =
-        rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
-    let mut names: Vec<String> = names_in(&parent).map_err(unreadable)?;
+    Ok(rustix::fs::open(directory, flags, Mode::empty())?)
+}
+
+fn candidates_in(
+    parent: OwnedFd,
+    path: &Path,
+    made_for: Option<u64>,
+) -> io::Result<Vec<Candidate>> {
+    let mut names: Vec<String> = names_in(&parent)?;
     names.retain(|name| {
         name.strip_prefix(NAME)
             .is_some_and(|number| number.parse::<u32>().is_ok())
     });
     names.sort();
-    Ok((
-        parent,
-        names
-            .into_iter()
-            .map(|name| (name.clone(), whole.join(&name)))
-            .collect(),
-    ))
+    let parent = Rc::new(parent);
+    Ok(names
+        .into_iter()
+        .map(|name| Candidate {
+            parent: Rc::clone(&parent),
+            folder: path.join(&name),
+            name,
+            made_for,
+        })
+        .collect())
 }

@@ -13,10 +13,12 @@ mod memory;
 mod postgres;
 mod process;
 mod server_dir;
+mod site;
 mod terms;
 
 pub use clean::{Cleaned, Leftover, clean, is_marker, leftovers};
 pub use find::Version;
+pub use site::Detour;
 
 use find::Programs;
 use memory::ControlGroup;
@@ -43,7 +45,8 @@ const MEMORY_PER_SESSION: u64 = 4 * MIB;
 pub struct ServerRequest<'a> {
     /// The DBMS.
     pub dbms: Dbms,
-    /// Where to create its folder: on the storage under test.
+    /// Where to create its folder: on the storage under test. If the server's user cannot reach it, the folder is
+    /// created above it, on the same filesystem.
     pub directory: &'a Path,
     /// The folder of its programs; `None` = the newest that are found.
     pub bin: Option<&'a Path>,
@@ -157,6 +160,11 @@ impl Server {
     /// Its folder, which is removed with it.
     pub fn directory(&self) -> &Path {
         self.place.folder()
+    }
+
+    /// Why its folder is not in the requested directory; `None` if it is.
+    pub fn detour(&self) -> Option<&Detour> {
+        self.place.detour()
     }
 
     /// The version of its programs, displayed as `PostgreSQL 18.4`.

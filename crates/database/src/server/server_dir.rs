@@ -7,13 +7,14 @@
 //! folder without a marker is never touched.
 
 use super::account::Account;
+use super::site::{Detour, Site, check_reachable, refused};
 use rigel_model::files::Directory;
 use rigel_model::{Bytes, Dbms, Error, failed, shell_path, usage};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -43,7 +44,7 @@ const SOCKET_MOST: usize = 100;
 #[derive(Debug)]
 pub(super) struct ServerDir {
     folder: PathBuf,
-    parent: Directory,
+    site: Site,
     inside: Directory,
     account: Option<Account>,
     /// Open marker; holds the lock.
@@ -70,42 +71,41 @@ impl ServerDir {
                 directory = directory.display()
             ));
         }
-        let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
-        let whole = std::fs::canonicalize(directory).map_err(|error| refused(directory, &error))?;
+        let site = Site::find(directory, account.as_ref())?;
         let first = std::process::id();
         let names = (first..=u32::MAX).map(|number| format!("{NAME}{number}"));
         let name = names
             .into_iter()
-            .find(|name| !whole.join(name).exists())
+            .find(|name| !site.path.join(name).exists())
             .unwrap_or_else(|| NAME.into());
-        let folder = whole.join(&name);
-        check_length(&folder.join(socket), directory)?;
+        check_length(&site.path.join(&name).join(socket), directory)?;
         if let Some(account) = &account {
-            check_reachable(&whole, account)?;
             check_reachable(
                 &std::fs::canonicalize(programs).unwrap_or_else(|_| programs.into()),
                 account,
             )?;
         }
-        let inside = parent
+        let inside = site
+            .directory
             .make_inside(&name, FOLDER_MODE)
             .map_err(|error| refused(directory, &error))?;
-        Self::furnish(dbms, folder, parent, inside, account)
+        Self::furnish(dbms, site, &name, inside, account)
             .map_err(|error| refused(directory, &error))
     }
 
     /// Creates the contents of the folder; removes the folder on any error.
     fn furnish(
         dbms: Dbms,
-        folder: PathBuf,
-        parent: Directory,
+        site: Site,
+        name: &str,
         inside: Directory,
         account: Option<Account>,
     ) -> io::Result<Self> {
-        match Self::furnished(dbms, &inside, account.as_ref()) {
+        let folder = site.path.join(name);
+        match Self::furnished(dbms, &inside, site.detour.as_ref(), account.as_ref()) {
             Ok((marker, log)) => Ok(Self {
                 folder,
-                parent,
+                site,
                 inside,
                 account,
                 marker,
@@ -113,7 +113,7 @@ impl ServerDir {
                 removed: false,
             }),
             Err(error) => {
-                let _ = remove_all(&parent, &inside, &folder);
+                let _ = remove_all(&site.directory, &inside, &folder);
                 Err(error)
             }
         }
@@ -123,6 +123,7 @@ impl ServerDir {
     fn furnished(
         dbms: Dbms,
         inside: &Directory,
+        detour: Option<&Detour>,
         account: Option<&Account>,
     ) -> io::Result<(File, File)> {
         // Renamed to its final name only when it is complete and locked.
@@ -138,6 +139,9 @@ impl ServerDir {
             )
             .as_bytes(),
         )?;
+        if let Some(detour) = detour {
+            marker.write_all(format!("directory {}\n", detour.inode).as_bytes())?;
+        }
         inside.rename(unready, MARKER)?;
         let log = inside.create(LOG)?;
         if let Some(account) = account {
@@ -148,6 +152,11 @@ impl ServerDir {
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// `None` if the folder is in the directory that the user named.
+    pub(super) fn detour(&self) -> Option<&Detour> {
+        self.site.detour.as_ref()
     }
 
     /// `None` if the server runs as the user of Rigel.
@@ -214,7 +223,7 @@ impl ServerDir {
             return Ok(());
         }
         self.removed = true;
-        remove_all(&self.parent, &self.inside, &self.folder)
+        remove_all(&self.site.directory, &self.inside, &self.folder)
     }
 
     /// Drops cached pages of the files in the folder. Pages read before a memory limit was set do
@@ -251,6 +260,8 @@ pub(super) struct Marker {
     pub(super) rigel: u32,
     pub(super) dbms: String,
     pub(super) group: Option<PathBuf>,
+    /// Inode of the directory for which the folder was made, if it is not in it.
+    pub(super) directory: Option<u64>,
 }
 
 impl Marker {
@@ -263,12 +274,14 @@ impl Marker {
             rigel: 0,
             dbms: String::new(),
             group: None,
+            directory: None,
         };
         for (key, value) in lines.filter_map(|line| line.split_once(' ')) {
             match key {
                 "rigel" => marker.rigel = value.parse().ok()?,
                 "dbms" => marker.dbms = value.to_string(),
                 "group" => marker.group = Some(value.into()),
+                "directory" => marker.directory = Some(value.parse().ok()?),
                 // Written for people, or by a later version.
                 _ => {}
             }
@@ -425,14 +438,6 @@ pub(super) fn unique_name(folder: &Path) -> String {
     )
 }
 
-fn refused(directory: &Path, error: &io::Error) -> Error {
-    usage!(
-        "cannot make a private server in {directory}: {error}",
-        "give an existing directory that you may write to, on the storage to be measured",
-        directory = directory.display()
-    )
-}
-
 fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     let Some(text) = socket.to_str() else {
         return Err(usage!(
@@ -451,41 +456,10 @@ fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that the user can traverse every folder on the way to `path`, `path` itself included.
-fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
-    for folder in path.ancestors() {
-        let closed = std::fs::metadata(folder).is_ok_and(|facts| !lets_through(&facts, account));
-        if closed {
-            return Err(usage!(
-                "the server would run as user {name}, who cannot pass the directory {folder} to \
-                 reach {path}",
-                "give a directory that {name} can reach, or run `chmod o+x {word}`",
-                name = account.name,
-                folder = folder.display(),
-                path = path.display(),
-                word = shell_path(folder)
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn lets_through(facts: &Metadata, account: &Account) -> bool {
-    let bit = if facts.uid() == account.uid {
-        0o100
-    } else if facts.gid() == account.gid {
-        0o010
-    } else {
-        0o001
-    };
-    facts.mode() & bit != 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::clean::{clean, leftovers};
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     struct Folder(PathBuf);
 
@@ -507,9 +481,9 @@ mod tests {
 
     fn furnished(place: &Folder, number: u32) -> ServerDir {
         let name = format!("{NAME}{number}");
-        let parent = Directory::open(&place.0).unwrap();
-        let inside = parent.make_inside(&name, FOLDER_MODE).unwrap();
-        ServerDir::furnish(Dbms::Postgres, place.0.join(name), parent, inside, None).unwrap()
+        let site = Site::find(&place.0, None).unwrap();
+        let inside = site.directory.make_inside(&name, FOLDER_MODE).unwrap();
+        ServerDir::furnish(Dbms::Postgres, site, &name, inside, None).unwrap()
     }
 
     #[test]
@@ -560,13 +534,41 @@ mod tests {
     }
 
     #[test]
+    fn a_leftover_above_the_directory_is_removed_only_for_that_directory() {
+        let place = Folder::new("above");
+        let [inner, other] = ["inner", "other"].map(|name| place.0.join(name));
+        for folder in [&inner, &other] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        let inode = std::fs::metadata(&inner).unwrap().ino();
+        let left = place.0.join("rigel-sql-1");
+        std::fs::create_dir(&left).unwrap();
+        let marker = format!("{FORMAT}\nrigel 4194305\ndbms postgres\ndirectory {inode}\n");
+        std::fs::write(left.join(MARKER), marker).unwrap();
+        // Made in the directory above, for that one.
+        let beside = place.0.join("rigel-sql-2");
+        std::fs::create_dir(&beside).unwrap();
+        let marker = format!("{FORMAT}\nrigel 4194305\ndbms postgres\n");
+        std::fs::write(beside.join(MARKER), marker).unwrap();
+
+        assert!(leftovers(&other).unwrap().is_empty());
+        assert_eq!(clean(&other).unwrap().removed, [""; 0]);
+        let found = leftovers(&inner).unwrap();
+        assert!(found.len() == 1 && found[0].folder == left, "{found:?}");
+        assert_eq!(clean(&inner).unwrap().removed.len(), 1);
+        assert!(!left.exists() && beside.exists());
+        assert_eq!(clean(&place.0).unwrap().removed.len(), 1);
+    }
+
+    #[test]
     fn a_folder_that_is_exchanged_takes_nothing_else_with_it() {
         let place = Folder::new("exchanged");
         let victim = place.0.join("victim");
         std::fs::create_dir(&victim).unwrap();
         std::fs::write(victim.join("precious"), "").unwrap();
-        let parent = Directory::open(&place.0).unwrap();
-        let inside = parent.make_inside("rigel-sql-1", FOLDER_MODE).unwrap();
+        let site = Site::find(&place.0, None).unwrap();
+        let made = site.directory.make_inside("rigel-sql-1", FOLDER_MODE);
+        let inside = made.unwrap();
         let folder = place.0.join("rigel-sql-1");
         // What anybody who may write to the directory can do at any time.
         std::fs::rename(&folder, place.0.join("away")).unwrap();
@@ -579,7 +581,7 @@ mod tests {
             gid: 65534,
         });
         let mut made =
-            ServerDir::furnish(Dbms::Postgres, folder.clone(), parent, inside, account).unwrap();
+            ServerDir::furnish(Dbms::Postgres, site, "rigel-sql-1", inside, account).unwrap();
         made.write("settings", "").unwrap();
         assert!(made.can_be_direct() || !victim.join("direct").exists());
         let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
@@ -672,13 +674,16 @@ mod tests {
 
     #[test]
     fn a_marker_is_read_back_and_others_are_not_markers() {
-        let text = format!("{FORMAT}\nrigel 7\ndbms mysql\nserver 8\ngroup /a b\nlater thing\n");
+        let text = format!(
+            "{FORMAT}\nrigel 7\ndbms mysql\ndirectory 9\nserver 8\ngroup /a b\nlater thing\n"
+        );
         assert_eq!(
             Marker::read(&text),
             Some(Marker {
                 rigel: 7,
                 dbms: "mysql".into(),
-                group: Some("/a b".into())
+                group: Some("/a b".into()),
+                directory: Some(9),
             })
         );
         for text in [
@@ -689,38 +694,6 @@ mod tests {
         ] {
             assert_eq!(Marker::read(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_folder_that_is_closed_to_the_user_is_named() {
-        let place = Folder::new("closed");
-        let inner = place.0.join("inner");
-        std::fs::create_dir(&inner).unwrap();
-        let stranger = Account {
-            name: "stranger".into(),
-            uid: 4_000_000,
-            gid: 4_000_000,
-        };
-        let mode = |bits| {
-            std::fs::set_permissions(&place.0, std::fs::Permissions::from_mode(bits)).unwrap();
-        };
-        mode(0o701);
-        check_reachable(&inner, &stranger).unwrap();
-        mode(0o770);
-        let error = check_reachable(&inner, &stranger).unwrap_err().to_string();
-        assert!(
-            error.contains("user stranger")
-                && error.contains(&format!("chmod o+x {}`", place.0.display())),
-            "{error}"
-        );
-        let facts = std::fs::metadata(&place.0).unwrap();
-        let insider = |uid, gid| Account {
-            name: "insider".into(),
-            uid,
-            gid,
-        };
-        assert!(lets_through(&facts, &insider(facts.uid(), 4_000_000)));
-        assert!(lets_through(&facts, &insider(4_000_000, facts.gid())));
     }
 
     #[test]
