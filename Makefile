@@ -40,7 +40,7 @@ export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo cluster-demo test test-often fuzz lint fmt mpi oldest bench bench-searches bench-sql bench-commits \
+.PHONY: help build demo cluster-demo test test-often check-fresh fuzz lint fmt mpi oldest bench bench-searches bench-sql bench-commits \
 	coverage pictures dist packages crates site test-aarch64 install clean
 
 help: ## List the targets
@@ -51,9 +51,9 @@ build: ## Build the program: target/release/rigel
 	RIGEL_COMMIT=$(COMMIT) $(CARGO) build --release --locked
 
 demo: ## Build, then find out what the current disk can do, and what a database gets out of it: two minutes
+	@scripts/setup.sh demo
 	@echo 'demo: builds the program first: 3 minutes, if it is not there yet' >&2
 	@$(MAKE) --no-print-directory build
-	@scripts/setup.sh server
 	@scripts/demo.sh $(PROGRAM) $(DEMO_TARGET) $(DEMO_OUT)
 
 cluster-demo: build ## Measure DEMO_TARGET from three hosts at once: namespaces of this machine, under mpiexec; needs root
@@ -68,6 +68,10 @@ test: ## Every test, lint and check of the documents: what decides whether a cha
 test-often: ## Every test RUNS times (3) as the machine is, and as often with CPUs and disk kept busy: none may fail
 	@scripts/setup.sh test
 	@scripts/test-often.sh $(RUNS)
+
+check-fresh: ## The README's commands in fresh roots of Debian, as root and without a terminal: ARGS='demo bookworm'
+	@scripts/setup.sh fresh
+	@scripts/check-fresh.sh $(ARGS)
 
 fuzz: ## Each fuzz target for SECONDS (60), in 1 GiB of memory: PARTS='journal packed'; needs nightly and cargo-fuzz
 	@scripts/fuzz.sh $(SECONDS) $(PARTS)

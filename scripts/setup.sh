@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
 #
-#   scripts/setup.sh build|test|bench|server|mpi|dist|packages|site
+#   scripts/setup.sh build|demo|test|bench|mpi|dist|packages|fresh|site
 #
-# Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. It says what it would install, and asks
-# at a terminal; CI=true agrees to everything. Elsewhere it names what is missing.
+# Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. It says what it installs, and asks
+# first at a terminal; Enter means yes. Without a terminal, or with RIGEL_SETUP=yes, it does not ask. RIGEL_SETUP=no
+# installs nothing. Elsewhere it names what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,9 +17,9 @@ rust_least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # A command, the package that brings it, and the targets that need it.
 needs='
-cc            gcc           build test bench mpi dist site
-make          make          build test bench mpi dist
-git           git           build test bench mpi dist
+cc            gcc           build demo test bench mpi dist site
+make          make          build demo test bench mpi dist
+git           git           build demo test bench mpi dist
 readelf       binutils      dist
 rustfmt       RUST          test
 cargo-clippy  RUST          test mpi
@@ -46,7 +47,7 @@ aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu dist
 qemu-aarch64-static qemu-user-static dist
 jq            jq            packages
 rpmbuild      rpm           packages
-mmdebstrap    mmdebstrap    packages
+mmdebstrap    mmdebstrap    packages fresh
 dpkg-deb      dpkg          packages
 '
 
@@ -86,18 +87,21 @@ quietly() {
     rm -f "$log"
 }
 
-# Nothing is installed unasked: somebody at a terminal agrees, or CI=true does.
-agreed_to=
-agreed() {
-    local answer
-    if [ "${CI:-}" = true ] || [ "$agreed_to" = "$*" ]; then return; fi
-    say "this would install, by apt-get as root: $*"
-    if [ ! -t 0 ] || [ ! -t 2 ]; then
-        stop "nobody is here to agree. In a terminal: scripts/setup.sh $target; without one: CI=true scripts/setup.sh $target"
+# Nothing is installed that was not said before. Whoever has a terminal is asked.
+agree() {
+    local answer=yes
+    say "missing here, and to be installed: $*"
+    case ${RIGEL_SETUP:-} in
+        no) stop "RIGEL_SETUP=no: nothing was installed" ;;
+        yes) return ;;
+        '') ;;
+        *) stop "RIGEL_SETUP is '$RIGEL_SETUP': set it to yes or no" ;;
+    esac
+    if [ "${CI:-}" != true ] && [ -t 0 ] && [ -t 2 ]; then
+        read -r -p 'setup: install? [Y/n] ' answer || answer=no
     fi
-    read -r -p 'setup: install? [y/N] ' answer
-    case $answer in
-        y | Y | yes) agreed_to="$*" ;;
+    case ${answer,,} in
+        '' | y | yes) ;;
         *) stop "nothing was installed" ;;
     esac
 }
@@ -115,7 +119,6 @@ update_lists() {
 }
 
 install_packages() {
-    agreed "$@"
     update_lists "$@"
     say "installing $*"
     quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" ||
@@ -127,7 +130,6 @@ install_packages() {
 install_servers() {
     local policy=/usr/sbin/policy-rc.d common=/etc/postgresql-common/createcluster.conf made=false status=0
     local setting='create_main_cluster = false' set=false
-    agreed "$@"
     if [ ! -e "$common" ]; then
         as_root mkdir -p "${common%/*}"
         as_root sh -c "echo '$setting' >$common"
@@ -167,7 +169,6 @@ install_rust() {
             stop "rustup could not install a toolchain"
         return
     fi
-    agreed "a compiler of rust $rust_least or later"
     update_lists "rust $rust_least or later, from https://rustup.rs"
     # Debian's security updates carry a recent compiler, made for browsers, as cargo-web.
     for package in cargo cargo-web; do
@@ -200,8 +201,8 @@ install_rust_tools() {
 
 target=${1:-}
 case $target in
-    build | test | bench | server | mpi | dist | packages | site) ;;
-    *) stop "usage: scripts/setup.sh build|test|bench|server|mpi|dist|packages|site" ;;
+    build | demo | test | bench | mpi | dist | packages | fresh | site) ;;
+    *) stop "usage: scripts/setup.sh build|demo|test|bench|mpi|dist|packages|fresh|site" ;;
 esac
 
 packages=()
@@ -230,39 +231,61 @@ if [[ " ${packages[*]} " == *" chromium "* ]] && grep -qs '^ID=ubuntu' /etc/os-r
     say "chromium is a snap here, and is not installed: tests of the HTML page need a chromium on the PATH"
 fi
 
-if [ ${#packages[@]} -gt 0 ]; then
-    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
-    install_packages "${packages[@]}"
+# `cargo fmt` is a proxy that may be there without what it calls.
+tools_are_there() { quietly cargo fmt --version && quietly cargo clippy --version; }
+postgresql_is_there() { have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+
+servers=()
+rust=false
+case $target in
+    demo) postgresql_is_there || servers+=(postgresql) ;;
+    test)
+        postgresql_is_there || servers+=(postgresql)
+        have mariadbd || servers+=(mariadb-server)
+        if [ ! -e target/servers/postgresql-18 ] && ! have npm && ! have mvn; then packages+=(npm); fi
+        ;;
+esac
+rust_is_there || rust=true
+case $target in
+    test | mpi) $rust_tools || $rust || tools_are_there || rust_tools=true ;;
+esac
+if [ ${#packages[@]} -gt 0 ]; then mapfile -t packages <<<"$(printf '%s\n' "${packages[@]}" | sort -u)"; fi
+
+missing=("${packages[@]}" "${servers[@]}")
+if $rust; then missing+=("Rust $rust_least or later (https://rustup.rs)"); fi
+if $rust_tools; then missing+=("rustfmt and clippy"); fi
+if [ ${#missing[@]} -gt 0 ]; then
+    # rustup brings what is Rust without it.
+    if [ ${#packages[@]} -gt 0 ] || [ ${#servers[@]} -gt 0 ] || ! have rustup; then
+        have apt-get || stop "this is neither Debian nor Ubuntu. Install by hand: $(printf '%s, ' "${missing[@]}" | sed 's/, $//')"
+    fi
+    agree "$(printf '%s, ' "${missing[@]}" | sed 's/, $//')"
 fi
-if [ "$target" = server ]; then
-    have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_servers postgresql
-    exit 0
-fi
+
+if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
+if [ ${#servers[@]} -gt 0 ]; then install_servers "${servers[@]}"; fi
+if $rust; then install_rust; fi
+rust_is_there || stop "rust is still older than $rust_least: $(rust_version)"
+if $rust_tools || { [[ $target = test || $target = mpi ]] && ! tools_are_there; }; then install_rust_tools; fi
 if [ "$target" = test ]; then
-    servers=()
-    have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || servers+=(postgresql)
-    have mariadbd || servers+=(mariadb-server)
-    if [ ${#servers[@]} -gt 0 ]; then install_servers "${servers[@]}"; fi
-    if [ ! -e target/servers/postgresql-18 ] && ! have npm && ! have mvn; then install_packages npm; fi
     # At home the tests that need it are skipped, and say so.
     scripts/postgresql-18.sh || [ "${CI:-}" != true ] || stop "the tests need PostgreSQL 18"
 fi
-rust_is_there || install_rust
-rust_is_there || stop "rust is still older than $rust_least: $(rust_version)"
-# `cargo fmt` is a proxy that may be there without what it calls.
-tools_are_there() { quietly cargo fmt --version && quietly cargo clippy --version; }
-if [[ "$target" = test || "$target" = mpi ]] && { $rust_tools || ! tools_are_there; }; then
-    install_rust_tools
-fi
 if [ "$target" = dist ]; then
     have rustup || stop "static programs are built with musl, whose standard library rustup brings: https://rustup.rs"
+    libraries=()
     for arch in x86_64 aarch64; do
-        quietly rustup target add "$arch-unknown-linux-musl" || stop "rustup could not add $arch-unknown-linux-musl"
+        rustup target list --installed | grep -qx "$arch-unknown-linux-musl" || libraries+=("$arch-unknown-linux-musl")
     done
+    if [ ${#libraries[@]} -gt 0 ]; then
+        agree "${libraries[*]}, by rustup"
+        quietly rustup target add "${libraries[@]}" || stop "rustup could not add ${libraries[*]}"
+    fi
 fi
 # A program of its own: nothing of it is in the build.
 mdbook=0.5.4
 if [ "$target" = site ] && [ "$(target/tools/bin/mdbook --version 2>/dev/null)" != "mdbook v$mdbook" ]; then
+    agree "mdbook $mdbook, in target/tools"
     say "building mdbook $mdbook, two minutes"
     quietly cargo install mdbook --locked --version "$mdbook" --root target/tools || stop "mdbook could not be built"
 fi

@@ -256,7 +256,9 @@ mod tests {
             let printed = shell_word(word);
             assert!(!printed.chars().any(drives_a_terminal), "{printed}");
             let Ok(output) = std::process::Command::new("bash")
-                .args(["-c", &format!("LC_ALL=C.UTF-8; printf %s {printed}")])
+                // Words are read before an assignment on the same line holds.
+                .env("LC_ALL", "C.UTF-8")
+                .args(["-c", &format!("printf %s {printed}")])
                 .output()
             else {
                 continue;
