@@ -14,6 +14,7 @@ mod curve;
 mod database;
 mod demand;
 mod duet;
+mod examples;
 mod exit_status;
 mod expect;
 mod expected;
@@ -51,6 +52,7 @@ mod watch;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use examples::EXAMPLES;
 use membership::Membership;
 use rigel_database::Address;
 use rigel_database::access::{has_scheme, may_hold_password, names_password};
@@ -279,18 +281,6 @@ fn other_verb(arguments: Vec<OsString>, membership: &Membership) -> Result<u8, E
 
 /// A complete command of the verb whose usage the parser shows.
 fn example(said: &str) -> Option<&'static str> {
-    const EXAMPLES: [&str; 10] = [
-        "rigel check /var/lib/data",
-        "rigel calibrate /var/lib/data",
-        "rigel curve /var/lib/data --depth 1..64",
-        "rigel expect 'p99<2ms@3000/s' /var/lib/data",
-        "rigel duet /mnt/one /mnt/other",
-        "rigel soak /var/lib/data --for 7d",
-        "rigel report calibrate_20260101_1200.rigel",
-        "rigel compare before.rigel after.rigel",
-        "rigel advise calibrate_20260101_1200.rigel --for postgres",
-        "rigel fit awr.txt /var/lib/data",
-    ];
     let (missing, usage) = said.split_once("Usage: ")?;
     ["TARGET>", "<RUN>", "<DEMAND>", "--for"]
         .iter()
