@@ -37,7 +37,7 @@ gzip -9n "$tree"/usr/share/man/man1/*
 "${run[@]}" completions zsh >"$tree/usr/share/zsh/vendor-completions/_rigel"
 "${run[@]}" completions fish >"$tree/usr/share/fish/vendor_completions.d/rigel.fish"
 for unit in contrib/systemd/*.service; do
-	sed 's|/usr/local/bin/|/usr/bin/|' "$unit" >"$tree/usr/lib/systemd/system/$(basename "$unit")"
+	sed 's|/usr/local/bin/|/usr/bin/|g' "$unit" >"$tree/usr/lib/systemd/system/$(basename "$unit")"
 done
 install -m 644 README.md CHANGELOG.md SECURITY.md "$doc"
 install -m 644 LICENSE "$doc/copyright"

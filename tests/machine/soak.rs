@@ -8,7 +8,7 @@ use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Moment, Nanos};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 fn read(path: &Path) -> Run {
     Run::read(path).unwrap()
@@ -89,6 +89,46 @@ fn an_interrupted_soak_is_resumed_without_a_difference() {
     // A completed soak has nothing left to do.
     ends(&place, "soak --no-progress --resume whole", 0);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn the_unit_for_systemd_begins_a_soak_and_resumes_it() {
+    let place = Place::new("soak-unit");
+    let unit = std::fs::read_to_string("contrib/systemd/rigel-soak@.service").unwrap();
+    // As systemd reads it: lines are joined, and two dollars are one.
+    let unit = unit.replace("\\\n", " ").replace("$$", "$");
+    let setting = |name: &str| {
+        let line = unit.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no {name}"))
+    };
+    let script = setting("ExecStart=/bin/sh -ec '").split('\'').next();
+    let script = script
+        .unwrap()
+        .replace("/usr/local/bin/rigel", env!("CARGO_BIN_EXE_rigel"));
+    let start = |target: &str, soak: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-ec", &script, "soak", target]);
+        command.env("SOAK", soak).env("SHOWN", "--no-progress");
+        let output = command.current_dir(&place.0).output().unwrap();
+        (output.status.code(), common::stderr(&output))
+    };
+    let soak = "--work 400ops --every 1m --for 40m --slo p99<20ms --slo-share 50% --seed 5";
+    let path = place.0.join("run/journal.jsonl");
+    let rounds = || read(&place.0.join("run")).points.len();
+    // Begun; interrupted half way; complete; killed before anything was written.
+    assert_eq!(start("sim:4,100us", soak).0, Some(0));
+    let bytes = std::fs::read(&path).unwrap();
+    for length in [bytes.len() / 2, bytes.len(), 0] {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        let (status, said) = start("sim:4,100us", soak);
+        assert_eq!((status, rounds()), (Some(0), 40), "{length} bytes: {said}");
+    }
+    // The unit's own options are right: what is wrong is the target alone.
+    let own = setting("Environment=\"SOAK=").trim_end_matches('"');
+    assert!(own.contains("--slo"), "{own}");
+    std::fs::remove_file(&path).unwrap();
+    let (status, said) = start("nowhere", own);
+    assert!(status == Some(2) && said.contains("nowhere"), "{said}");
 }
 
 #[test]
