@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use rigel_analyse::Calibration;
 use rigel_analyse::plan::visits::Visits;
 use rigel_analyse::quantity::lasting;
-use rigel_verbs::Evaluated;
 use rigel_verbs::calibrate::oracle_row::oracle_row;
 
 use rigel_device::engine::log::LogFile;
@@ -128,11 +127,11 @@ pub(super) fn run(args: &CalibrateArgs, membership: &Membership) -> Result<u8, E
         )?
     };
     job.expect(expected);
-    let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };
     let path = job.results.path();
-    let measured = page::with_earlier(Evaluated::of(run)?, path);
+    let measured = page::with_earlier(measured, path);
     let calibration = measured.results_of::<Calibration>("a calibration")?;
     if args.like_oracle {
         result(&oracle_row(&measured.run, calibration));
@@ -140,7 +139,7 @@ pub(super) fn run(args: &CalibrateArgs, membership: &Membership) -> Result<u8, E
     } else {
         page::show(&measured, path, args.measuring.outcome.json);
     }
-    measuring::conclude(job, &measured, stopped)
+    measuring::conclude(job, outcome)
 }
 
 impl CalibrateArgs {

@@ -90,18 +90,13 @@ impl CompareArgs {
 struct ComparedRun {
     name: String,
     evaluated: Evaluated,
-    /// True if no process is writing its journal.
-    ended: bool,
 }
 
 impl ComparedRun {
     fn read(name: String, path: &Path) -> Result<Self, Error> {
-        // Asked first: what is written while it is read may be complete a moment later.
-        let ended = !journal::is_being_written(path);
         Ok(Self {
             name,
             evaluated: Evaluated::read(path)?,
-            ended,
         })
     }
 
@@ -110,10 +105,7 @@ impl ComparedRun {
     }
 
     fn subject(&self) -> Subject<'_> {
-        let mut subject = self.evaluated.subject(&self.name);
-        // A soak that is still measured has rounds that are missing for no fault of its own.
-        subject.whole &= self.ended || !self.is_soak();
-        subject
+        self.evaluated.subject(&self.name)
     }
 }
 

@@ -14,7 +14,6 @@ use rigel_model::{
     Arrivals, Bound, Bytes, Error, ExpectedLoad, KIB, LogKind, Mix, Nanos, Pattern, Provisioned,
     Ratio, WarmUp, usage,
 };
-use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
 
@@ -183,12 +182,11 @@ pub(super) fn run(args: &CurveArgs, membership: &Membership) -> Result<u8, Error
         measuring::begin(&measuring, membership, Box::new(request), engine)?
     };
     job.expect(expected);
-    let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };
-    let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.measuring.outcome.json);
-    measuring::conclude(job, &measured, stopped)
+    measuring::conclude(job, outcome)
 }
 
 impl CurveArgs {

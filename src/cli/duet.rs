@@ -11,7 +11,6 @@ use super::{page, ranges};
 use clap::Args;
 use rigel_device::engine::{self, AUTO};
 use rigel_model::{Bytes, Error, LogKind, Nanos, Ratio, Target, usage};
-use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
 use rigel_verbs::duet::{DuetArm, DuetRequest, SERVER_BIN};
 use std::ffi::OsString;
@@ -126,13 +125,12 @@ pub(super) fn run(args: &DuetArgs, membership: &Membership) -> Result<u8, Error>
     };
     let kept = Kept::of_job(&job);
     args.answers.refuse_others(&kept)?;
-    let Some((run, stopped)) = measuring::measure(&mut job, &args.measuring)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, &args.measuring)? else {
         return Ok(0);
     };
-    let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.measuring.outcome.json);
     args.answers.tell(&measured, &kept)?;
-    measuring::conclude(job, &measured, stopped)
+    measuring::conclude(job, outcome)
 }
 
 impl DuetArgs {

@@ -11,3 +11,8 @@ pub(super) fn exit_status(verdict: BoundVerdict) -> u8 {
         BoundVerdict::NotMeasured => 5,
     }
 }
+
+/// True for the exit statuses of verdicts: others are those of runs that failed or are not complete.
+pub(super) fn is_of_outcome(status: u8) -> bool {
+    matches!(status, 0 | 3..=5)
+}

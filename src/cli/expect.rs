@@ -9,7 +9,6 @@ use super::{output, page};
 use clap::Args;
 use rigel_model::{Bytes, Error, Expectation, ExpectedOf, KIB, Nanos, Provisioned, Ratio, usage};
 use rigel_report::data;
-use rigel_verbs::Evaluated;
 use rigel_verbs::expect::{ExpectRequest, Profile};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -125,13 +124,12 @@ pub(super) fn run(args: &ExpectArgs, membership: &Membership) -> Result<u8, Erro
     };
     let kept = Kept::of_job(&job);
     args.answers.refuse_others(&kept)?;
-    let Some((run, stopped)) = measuring::measure(&mut job, &measuring)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, &measuring)? else {
         return Ok(0);
     };
-    let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), measuring.outcome.json);
     args.answers.tell(&measured, &kept)?;
-    measuring::conclude(job, &measured, stopped)
+    measuring::conclude(job, outcome)
 }
 
 /// Shows the known profiles.

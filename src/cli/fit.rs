@@ -21,7 +21,6 @@ use rigel_model::{
     Bytes, Demand, DemandAt, Error, LogKind, Nanos, Ratio, SqlWork, WarmUp, failed, shell_path,
     usage,
 };
-use rigel_verbs::Evaluated;
 use rigel_verbs::fit::FitRequest;
 use rigel_verbs::fit::FitResult;
 use rigel_verbs::fit::FitSessions;
@@ -511,10 +510,9 @@ fn multiple(text: &str) -> Result<f64, Error> {
 /// Measures one target and shows its report; that of the only one as JSON if that is wanted. `None`
 /// at a rank that only measures.
 fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<Fitted>, Error> {
-    let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, args)? else {
         return Ok(None);
     };
-    let measured = Evaluated::of(run)?;
     let json = args.outcome.json;
     let place = job.results.path().to_path_buf();
     if is_only {
@@ -533,7 +531,7 @@ fn measure(mut job: Job, args: &MeasuringArgs, is_only: bool) -> Result<Option<F
         found: found.clone(),
         trust: measured.trust(),
     };
-    measuring::conclude(job, &measured, stopped)?;
+    measuring::conclude(job, outcome)?;
     Ok(Some(fitted))
 }
 

@@ -9,10 +9,10 @@ use clap::Args;
 use rigel_device::clock;
 use rigel_import::{self as import, ImportFormat, Source, csv_columns::Columns};
 use rigel_model::files;
-use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
+use rigel_model::record::{Imported, RunEnd};
 use rigel_model::{Bytes, Error, Host, Layout, Target, TargetFacts, file_name, usage};
 use rigel_verbs::Evaluated;
 use rigel_verbs::Verb as _;
@@ -127,13 +127,15 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     for one in imported {
         journal.imported(&one)?;
     }
-    let imported = Evaluated::read(directory)?;
+    let imported = Evaluated::read_ending(directory, RunEnd::complete(0))?;
+    let status = imported.outcome().map_or(0, exit_status);
+    journal.end(&RunEnd::complete(status))?;
     if args.csv {
         output::table(&imported.results.csv());
         return Ok(0);
     }
     page::show(&imported, directory, args.json);
-    Ok(imported.outcome().map_or(0, exit_status))
+    Ok(status)
 }
 
 /// Refuses a directory that is not empty. Unlike a measurement, an import cannot be resumed.
@@ -265,5 +267,6 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         },
         findings: Vec::new(),
         ranks: None,
+        says_end: true,
     }
 }

@@ -10,7 +10,6 @@ use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
 use clap::Args;
 use rigel_model::{Dbms, Error, Nanos, SqlWork, Tables, WarmUp, usage};
-use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
 use rigel_verbs::layers::LayersRequest;
 use std::path::PathBuf;
@@ -119,12 +118,11 @@ pub(super) fn run(args: &LayersArgs, membership: &Membership) -> Result<u8, Erro
             server,
         )?
     };
-    let Some((run, stopped)) = measuring::measure(&mut job, &measuring)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, &measuring)? else {
         return Ok(0);
     };
-    let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.outcome.json);
-    measuring::conclude(job, &measured, stopped)
+    measuring::conclude(job, outcome)
 }
 
 impl LayersArgs {

@@ -34,12 +34,13 @@ use rigel_measure::run::{self, Event, Listen, Next};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{EngineChoice, Journal};
-use rigel_model::record::{End, PointRecord};
+use rigel_model::record::{End, HowEnded, PointRecord};
 use rigel_model::{
     Coordinates, Dbms, Error, Layout, Point, PrivateServer, RunOptions, SqlTarget, Step, Target,
     TargetFacts, failed, in_line, shell_path, usage,
 };
 use rigel_ranks::Ranks;
+use rigel_verbs::ending::resume_command;
 use rigel_verbs::{Evaluated, Verb};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -250,26 +251,12 @@ fn refuse_other_verb(
     let hint = if own == "import" {
         "import the files again".to_string()
     } else {
-        format!("resume it with `{}`", resume_command(made_by, header, path))
+        format!(
+            "resume it with `{}`",
+            resume_command(made_by, header, Some(path))
+        )
     };
     Err(usage!("this run was made by rigel {own}", hint))
-}
-
-/// The command that resumes the run with this header.
-pub(super) fn resume_command(verb: &dyn Verb, header: &Header, path: &Path) -> String {
-    let again = match &header.target {
-        Target::Sql(SqlTarget {
-            private: Some(server),
-            ..
-        }) => verb.server_options(server),
-        _ => String::new(),
-    };
-    format!(
-        "rigel {} --resume {}{}{again}",
-        verb.command(),
-        shell_path(path),
-        resumed::named_again(header)
-    )
 }
 
 /// The job of a run that is resumed, on what the command line names again if it does.
@@ -503,6 +490,17 @@ pub(super) trait Announce {
 
     /// A point begins.
     fn point(&self, coordinates: Coordinates, aside: &dyn Fn(&dyn Fn()));
+
+    /// Refuses a run that is not complete; `path` is its directory.
+    fn refuse_incomplete(
+        &self,
+        run: &Run,
+        verb: &dyn Verb,
+        stopped: bool,
+        path: &Path,
+    ) -> Result<(), Error> {
+        refuse_incomplete(run, verb, stopped, path)
+    }
 }
 
 /// Says nothing.
@@ -515,11 +513,14 @@ impl Announce for Quiet {
 }
 
 /// What is said of a resumed run of which nothing is left to measure.
-pub(super) const COMPLETE: &str = "this run is already complete: nothing is measured\n\n";
+const COMPLETE: &str = "this run is already complete: nothing is measured\n\n";
 
-/// Measures what is still to be measured, into the journal. Returns the run as the journal has it,
-/// and whether it was stopped; `None` at a rank that only measures.
-pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<Option<(Run, bool)>, Error> {
+/// A run that was measured, and its outcome: its exit status, or why it is not complete.
+pub(super) type MeasuredRun = (Evaluated, Result<u8, Error>);
+
+/// Measures what is still to be measured, into the journal, and ends it. Returns the run as the
+/// journal has it; `None` at a rank that only measures.
+pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<Option<MeasuredRun>, Error> {
     measure_announced(job, &args.outcome, &Quiet)
 }
 
@@ -528,10 +529,16 @@ pub(super) fn measure_announced(
     job: &mut Job,
     outcome: &OutcomeArgs,
     announce: &dyn Announce,
-) -> Result<Option<(Run, bool)>, Error> {
+) -> Result<Option<MeasuredRun>, Error> {
     if job.is_over() {
         remark(COMPLETE);
-        return Ok(Some((Run::read(job.results.path())?, false)));
+        announce.ready(job, &|say| say());
+        let Some((journal, run)) = job.resumed.take() else {
+            return Ok(None);
+        };
+        // A run may have been killed after its last point.
+        job.journal = (!run.is_complete()).then_some(journal);
+        return end_of_run(job, run, false, announce).map(Some);
     }
     let stop = stop_flag()?;
     let own = OwnJournal::asked(&outcome.ranks, &job.membership, outcome.resume.is_some());
@@ -588,9 +595,34 @@ pub(super) fn measure_announced(
                 shell_path(&path)
             ));
         }
-        return job.ended(Err(error)).map(|_| None);
+        return job.failed(error, stop.load(Ordering::Relaxed));
     }
-    Ok(Some((Run::read(&path)?, stop.load(Ordering::Relaxed))))
+    match Run::read(&path) {
+        Ok(run) => end_of_run(job, run, stop.load(Ordering::Relaxed), announce).map(Some),
+        Err(error) => job.failed(error, false),
+    }
+}
+
+/// Evaluates a run that was measured, and writes to its journal how it ended.
+fn end_of_run(
+    job: &mut Job,
+    mut run: Run,
+    stopped: bool,
+    announce: &dyn Announce,
+) -> Result<MeasuredRun, Error> {
+    let path = job.results.path().to_path_buf();
+    let complete = announce.refuse_incomplete(&run, &*job.verb, stopped, &path);
+    let how = HowEnded::of(&complete, stopped && complete.is_err());
+    let outcome = complete.and_then(|()| refuse_failed(&run.joined()));
+    run.ended = Some(job.end(how.clone(), &Ok(0)));
+    let mut measured = match Evaluated::of_run_in(run, Some(&path)) {
+        Ok(measured) => measured,
+        Err(error) => return job.failed(error, stopped),
+    };
+    let outcome = outcome.map(|()| measured.outcome().map_or(0, exit_status));
+    measured.run.ended = Some(job.end(how.clone(), &outcome));
+    let outcome = job.ended(how, outcome);
+    Ok((measured, outcome))
 }
 
 /// Measures what rank 0 plans.
@@ -600,7 +632,8 @@ fn follow(job: &Job, mut own: OwnJournal, ranks: &Ranks, stop: &AtomicBool) -> R
     own.begin(benches.header(job))?;
     let bench_of = |point: &Point| benches.of(point);
     let fixed = FollowedBenches::Fixed(&bench_of);
-    run::ranks::follow(fixed, ranks, stop, &mut |record| own.keep(record))
+    let followed = run::ranks::follow(fixed, ranks, stop, &mut |record| own.keep(record));
+    own.end(followed, stop.load(Ordering::Relaxed))
 }
 
 /// Told of the header once the journal is there, then of every point that is in it, in order.
@@ -618,7 +651,7 @@ fn prepare_and_measure(
     let membership = job.membership.clone();
     let together = membership.joined();
     let group = benches.all_ready(job)?;
-    let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
+    let (journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
         let header = &run.header;
         refuse_another_target((&header.target, &header.facts), &benches.main().facts)?;
         for (then, (target, now)) in header.facts_of_others.iter().zip(benches.others(job)) {
@@ -633,6 +666,7 @@ fn prepare_and_measure(
         header.ranks = group.map(Box::new);
         (Journal::create(job.results.path(), &header)?, header, None)
     };
+    job.journal = Some(journal);
     ended(&header, None);
     before
         .iter()
@@ -642,6 +676,9 @@ fn prepare_and_measure(
     let done = before.map_or_else(Vec::new, |run| run.points);
     let done = still_valid(done, &job.target);
     is_ready(job);
+    let Some(journal) = &mut job.journal else {
+        return Ok(());
+    };
     let mut events = journal.events()?;
     let mut listen = |event: Event| {
         if let Event::Stall(event) = &event {
@@ -681,17 +718,16 @@ fn prepare_and_measure(
             beside,
         })
     };
-    let measured = run::measure(
+    run::measure(
         &bench_of,
         together,
-        &mut journal,
+        journal,
         done,
         &mut plan,
         stop,
         &mut listen,
-    );
-    job.journal = Some(journal);
-    measured.map(drop)
+    )
+    .map(drop)
 }
 
 /// The points of an earlier part of a run that are not measured again.
@@ -705,20 +741,15 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
         .collect()
 }
 
-/// Ends a run whose report was shown: removes its private servers, and refuses a run that is not
-/// whole. Returns the exit status: that of the run's outcome.
-pub(super) fn conclude(mut job: Job, measured: &Evaluated, stopped: bool) -> Result<u8, Error> {
-    let status = measured.outcome().map_or(0, exit_status);
+/// Ends a run whose report was shown: removes its private servers. Returns its outcome.
+pub(super) fn conclude(mut job: Job, outcome: Result<u8, Error>) -> Result<u8, Error> {
     let mut private = std::mem::take(&mut job.private).into_iter();
-    let ended = private
-        .try_for_each(|private| private.server.stop())
-        .and_then(|()| refuse_incomplete(measured, stopped, job.results.path()));
-    job.ended(ended.map(|()| status))
+    private.try_for_each(|private| private.server.stop())?;
+    outcome
 }
 
-/// Refuses a run that is not whole: it was stopped, a session broke, or I/Os failed.
-fn refuse_incomplete(measured: &Evaluated, stopped: bool, path: &Path) -> Result<(), Error> {
-    let (run, verb) = (&measured.run, &*measured.verb);
+/// Refuses a run that is not whole: it was stopped, or a session broke.
+fn refuse_incomplete(run: &Run, verb: &dyn Verb, stopped: bool, path: &Path) -> Result<(), Error> {
     let points = run.joined();
     let broken = points
         .iter()
@@ -740,14 +771,14 @@ fn refuse_incomplete(measured: &Evaluated, stopped: bool, path: &Path) -> Result
         return Err(failed!(
             "the run ended {why}",
             "resume it with `{command}`",
-            command = resume_command(verb, &run.header, path)
+            command = resume_command(verb, &run.header, Some(path))
         ));
     }
-    refuse_failed(&points)
+    Ok(())
 }
 
 /// Refuses points in which I/Os failed.
-pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
+fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
     let failures: u64 = points
         .iter()
         .flat_map(|point| &point.streams)

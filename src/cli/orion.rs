@@ -1,6 +1,6 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
-use super::measuring::{self, Announce, BlocksArgs, Job, MeasuringArgs, refuse_failed};
+use super::measuring::{self, Announce, BlocksArgs, Job, MeasuringArgs};
 use super::membership::Membership;
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{self, remark, result};
@@ -13,10 +13,10 @@ use rigel_model::files;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Error, OrionFiles, Target, failed, shell_path, usage};
-use rigel_verbs::Evaluated;
 use rigel_verbs::orion::OrionRequest;
 use rigel_verbs::orion::files::{self as files_of_orion, Names};
 use rigel_verbs::orion::lun;
+use rigel_verbs::{Evaluated, Verb};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -74,20 +74,12 @@ pub(super) fn run(arguments: &[OsString], membership: &Membership) -> Result<u8,
     };
     let kept = Kept::of_job(&job);
     refuse_others(&job, &kept)?;
-    let stopped = if announcer.cells > 0 {
-        match measuring::measure_announced(&mut job, &args.outcome, &announcer)? {
-            Some((_, stopped)) => stopped,
-            None => return Ok(0),
-        }
-    } else {
-        if job.is_over() {
-            remark(measuring::COMPLETE);
-        }
-        announcer.ready(&job, &|say| say());
-        false
+    let measured = measuring::measure_announced(&mut job, &args.outcome, &announcer)?;
+    let Some((measured, outcome)) = measured else {
+        return Ok(0);
     };
-    let outcome = conclude(&job, &args, &kept, stopped);
-    job.ended(outcome)
+    show(&job, &args, &kept, &measured)?;
+    outcome
 }
 
 /// Orion's banner, how long it will take, and which point begins.
@@ -127,6 +119,16 @@ impl Announce for Announcer<'_> {
                 remark(&line);
             }
         });
+    }
+
+    fn refuse_incomplete(
+        &self,
+        run: &Run,
+        _: &dyn Verb,
+        stopped: bool,
+        path: &Path,
+    ) -> Result<(), Error> {
+        refuse_incomplete(run, &run.joined(), path, stopped)
     }
 
     fn point(&self, coordinates: Coordinates, aside: &dyn Fn(&dyn Fn())) {
@@ -220,15 +222,13 @@ fn resume(run: &Path, args: &OrionArgs, membership: &Membership) -> Result<Job, 
 
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown
 /// before anything can fail for want of room.
-fn conclude(job: &Job, args: &OrionArgs, kept: &Kept, stopped: bool) -> Result<u8, Error> {
-    let run = Run::read(job.results.path())?;
+fn show(job: &Job, args: &OrionArgs, kept: &Kept, measured: &Evaluated) -> Result<(), Error> {
+    let run = &measured.run;
     let points = run.joined();
-    let asked = OrionRun::of(&run)?;
+    let asked = OrionRun::of(run)?;
     // That of the journal names no file.
     let prefix = job.files.as_ref().map(|files| &files.prefix);
     let prefix = prefix.ok_or_else(|| made_by(&run.header.invocation.verb))?;
-    let measured = Evaluated::of(run)?;
-    let run = &measured.run;
     if args.outcome.json {
         output::json(&measured.json());
     }
@@ -243,21 +243,21 @@ fn conclude(job: &Job, args: &OrionArgs, kept: &Kept, stopped: bool) -> Result<u
         remark(&screen);
     }
     write_files(run, prefix, kept)?;
-    page::place(&measured.document(), &measured, job.results.path());
+    page::place(&measured.document(), measured, job.results.path());
     remark(&format!(
         "Orion's files: {}*\n",
         shell_path(&with_suffix(prefix, ""))
     ));
-    exit_status(run, &points, job.results.path(), stopped)
+    Ok(())
 }
 
-/// 0 if every point ran to its end and every operation did what it should.
-fn exit_status(
+/// Refuses a run of which not every point ran to its end.
+fn refuse_incomplete(
     run: &Run,
     points: &[PointRecord],
     directory: &Path,
     stopped: bool,
-) -> Result<u8, Error> {
+) -> Result<(), Error> {
     let planned = run.header.points.len();
     let complete = points
         .iter()
@@ -277,8 +277,7 @@ fn exit_status(
             directory = shell_path(directory)
         ));
     }
-    refuse_failed(points)?;
-    Ok(0)
+    Ok(())
 }
 
 /// The files or devices of the run, as Orion's summary lists them.

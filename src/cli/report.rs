@@ -1,12 +1,13 @@
 //! `rigel report`: any report of a run, made from its journal alone.
 
-use super::exit_status::exit_status;
+use super::exit_status::{exit_status, is_of_outcome};
 use super::expected::{AnswerArgs, ExpectedArgs};
 use super::outputs::Kept;
 use super::{orion, output, page};
 use clap::{Args, ValueEnum};
 
 use rigel_device::engine;
+use rigel_model::record::Ending;
 use rigel_model::record::journal;
 use rigel_model::{Error, Provisioned, usage};
 use rigel_report::document::{Document, Extent};
@@ -18,9 +19,9 @@ use std::path::PathBuf;
 /// Print a report of a run, computed from its journal
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 printed, 1 the journal cannot be read or the file not written, 2 \
-                  wrong usage, or a report that this run does not have; 3, 4 or 5 as the run. A run \
-                  of several ranks: as it ended, by its journal."
+    after_help = "Exit status: 0 printed, 1 the run failed or is not complete, the journal cannot be \
+                  read or the file not written, 2 wrong usage, or a report that this run does not \
+                  have; 3, 4, 5 or 6 as the run."
 )]
 pub(super) struct ReportArgs {
     /// Directory of the run, or its journal
@@ -137,12 +138,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     Ok(as_it_ended(&measured))
 }
 
-/// The status with which several ranks ended, so that a script need not trust that of a launcher; that
-/// of the outcome of a run; 0 for other runs, and for one that goes on.
+/// The status with which the run ended, so that a script need not trust that of a launcher; 1 if it was
+/// killed. Of one that is complete, what is asked for now counts; of one that goes on, too.
 fn as_it_ended(measured: &Evaluated) -> u8 {
-    let outcome = measured.outcome().map_or(0, exit_status);
-    let of_ranks = measured.run.ranks.ended;
-    of_ranks.map_or(outcome, |end| end.status)
+    match measured.run.ending() {
+        Ending::Said(end) if !is_of_outcome(end.status) => end.status,
+        Ending::Killed => 1,
+        _ => measured.outcome().map_or(0, exit_status),
+    }
 }
 
 impl ReportArgs {

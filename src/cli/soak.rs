@@ -2,8 +2,8 @@
 
 use super::calibrate::size_of_io;
 use super::exit_status::exit_status;
-use super::measuring::rounds::{self, RoundsDone};
-use super::measuring::{self, Job, MeasuringArgs, resume_command};
+use super::measuring::rounds::{self, ResumedSoak, RoundsDone};
+use super::measuring::{self, Job, MeasuringArgs};
 use super::membership::Membership;
 use super::metrics::Metrics;
 use super::output::remark;
@@ -16,14 +16,15 @@ use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{BoundVerdict, Predictability, RoundCounts, SoakResult};
-use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
+use rigel_model::record::{HowEnded, PointRecord, RunEnd};
 use rigel_model::{
     Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp, failed,
     usage,
 };
 use rigel_verbs::Evaluated;
 use rigel_verbs::curve::Loads;
+use rigel_verbs::ending::resume_command;
 use std::path::Path;
 
 /// Default time between rounds of fixed work.
@@ -164,52 +165,66 @@ pub(super) fn run(args: &SoakArgs, membership: &Membership) -> Result<u8, Error>
             metrics.add(header, record);
         }
     };
-    let (mut job, measured) = match &args.measuring.outcome.resume {
-        Some(run) => {
-            let Some(resumed) = rounds::resume(run, &args.measuring, membership, &mut ended)?
-            else {
+    let json = args.measuring.outcome.json;
+    let (mut job, done) = match &args.measuring.outcome.resume {
+        Some(run) => match rounds::resume(run, &args.measuring, membership, &mut ended)? {
+            ResumedSoak::Job(job, done) => (*job, done),
+            ResumedSoak::Over(over) => {
                 remark("this soak is complete: nothing is left to measure\n\n");
-                return report_on(
-                    Results::existing(run).path(),
-                    args.measuring.outcome.json,
-                    None,
-                );
-            };
-            resumed
-        }
+                let directory = Results::existing(run);
+                let end = RunEnd::complete(0);
+                let measured = Evaluated::read_ending(directory.path(), end)?;
+                let status = status_of_complete(&measured);
+                over.end(&RunEnd::complete(status))?;
+                page::show(&measured, directory.path(), json);
+                return Ok(status);
+            }
+        },
         None => (args.begin(membership)?, RoundsDone::default()),
     };
-    let stopped = rounds::measure(&mut job, measured, &args.measuring, &mut ended)?;
-    let outcome = report_on(
-        job.results.path(),
-        args.measuring.outcome.json,
-        Some(stopped),
-    );
-    job.ended(outcome)
+    let stopped = rounds::measure(&mut job, done, &args.measuring, &mut ended)?;
+    let directory = job.results.path().to_path_buf();
+    let end = RunEnd {
+        how: if stopped {
+            HowEnded::Stopped
+        } else {
+            HowEnded::Complete
+        },
+        status: u8::from(stopped),
+    };
+    let how = end.how.clone();
+    let measured = match Evaluated::read_ending(&directory, end) {
+        Ok(measured) => measured,
+        Err(error) => return job.ended(how, Err(error)),
+    };
+    let outcome = job.ended(how, outcome_of(&measured, &directory, stopped));
+    page::show(&measured, &directory, json);
+    outcome
 }
 
-/// Shows the report, and returns the exit status. `stopped` is true if this call ended before all
-/// rounds were measured; `None` if it measured nothing.
-fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
-    let measured = Evaluated::read(directory)?;
-    page::show(&measured, directory, json);
-    let result = measured.results_of::<SoakResult>("a soak")?;
-    if stopped == Some(true) {
+/// The exit status of a soak of which nothing was left to measure: 0 unless an objective was missed,
+/// so that a service manager stops restarting it.
+fn status_of_complete(measured: &Evaluated) -> u8 {
+    match measured.outcome() {
+        Some(outcome @ BoundVerdict::Broken) => exit_status(outcome),
+        _ => 0,
+    }
+}
+
+/// The outcome of a soak that was measured until it was `stopped`, or its time was over.
+fn outcome_of(measured: &Evaluated, directory: &Path, stopped: bool) -> Result<u8, Error> {
+    if stopped {
         return Err(failed!(
             "the soak ended before it was complete",
             "resume it with `{command}`",
-            command = resume_command(&*measured.verb, &measured.run.header, directory)
+            command = resume_command(&*measured.verb, &measured.run.header, Some(directory))
         ));
     }
     let outcome = measured.outcome().unwrap_or(BoundVerdict::Kept);
     if outcome == BoundVerdict::Broken {
         return Ok(exit_status(outcome));
     }
-    // If this call measured nothing, exit with 0, so that a service manager stops restarting us.
-    if stopped.is_none() {
-        return Ok(0);
-    }
-    refuse_incomplete(&result.found)?;
+    refuse_incomplete(&measured.results_of::<SoakResult>("a soak")?.found)?;
     Ok(exit_status(outcome))
 }
 

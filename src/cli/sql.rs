@@ -22,7 +22,6 @@ use rigel_database::{self as sql, LoadRequest};
 use rigel_model::{
     Arrivals, Bound, Error, Expectation, Mix, Nanos, Pattern, Ratio, Tables, WarmUp, usage,
 };
-use rigel_verbs::Evaluated;
 use rigel_verbs::curve::CurveRequest;
 use rigel_verbs::curve::Loads;
 use std::ffi::OsString;
@@ -378,12 +377,11 @@ fn report_on(
     expected: Vec<Expectation>,
 ) -> Result<u8, Error> {
     job.expect(expected);
-    let Some((run, stopped)) = measuring::measure(&mut job, args)? else {
+    let Some((measured, outcome)) = measuring::measure(&mut job, args)? else {
         return Ok(0);
     };
-    let measured = Evaluated::of(run)?;
     page::show(&measured, job.results.path(), args.outcome.json);
-    measuring::conclude(job, &measured, stopped)
+    measuring::conclude(job, outcome)
 }
 
 impl ShapeArgs {

@@ -23,10 +23,10 @@ use rigel_device::{observe, rights};
 use rigel_measure::run::Event;
 use rigel_measure::watch::{WatchNews, WatchedServer, Watcher, disks_below};
 use rigel_model::Invocation;
-use rigel_model::record::WatchedInterval;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
+use rigel_model::record::{RunEnd, WatchedInterval};
 use rigel_model::{
     Bytes, Error, FileKind, Finding, FindingName, Layout, Nanos, RunOptions, Target, TargetFacts,
     VolumeMember, spoken, usage,
@@ -36,7 +36,7 @@ use rigel_verbs::{Verb as _, calibrate};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Shortest interval: shorter ones have too few requests for their figures.
 const EVERY_MIN: Nanos = Nanos::from_secs(1);
@@ -105,7 +105,11 @@ pub(super) fn run(args: &WatchArgs, membership: &Membership) -> Result<u8, Error
         Some(run) => {
             let Some((watcher, journal, header)) = resume(run, &args.password, membership)? else {
                 remark("this watch is complete: nothing is left to observe\n\n");
-                return report_on(Results::existing(run).path(), args.outcome.json);
+                return report_on(
+                    Results::existing(run).path(),
+                    RunEnd::complete(0),
+                    args.outcome.json,
+                );
             };
             (
                 watcher,
@@ -118,9 +122,21 @@ pub(super) fn run(args: &WatchArgs, membership: &Membership) -> Result<u8, Error
     };
     // What others send is read from here on, for weeks: the metrics' clients, databases.
     rights::keep_those_to_trace()?;
-    observe_all(&mut watcher, &mut journal, &header, &stop, args)?;
+    let observed = observe_all(&mut watcher, &mut journal, &header, &stop, args);
+    // A watch without --for lasts until it is stopped.
+    let is_early = stop.load(Ordering::Relaxed) && lasts(&header);
+    let observed = observed.map(|()| 0);
+    let end = RunEnd::of(&observed, is_early);
+    let written = journal.end(&end);
+    observed.and(written)?;
     drop(journal);
-    report_on(&directory, args.outcome.json)
+    report_on(&directory, end, args.outcome.json)
+}
+
+/// True if the watch ends by itself.
+fn lasts(header: &Header) -> bool {
+    let request = header.invocation.asked::<WatchRequest>("watch");
+    request.is_some_and(|request| request.lasting.is_some())
 }
 
 /// Observes interval after interval into the journal.
@@ -214,7 +230,7 @@ fn resume(
     membership: &Membership,
 ) -> Result<Option<(Watcher, Journal, Header)>, Error> {
     let mut last = 0;
-    let (journal, so_far) = Journal::reopen_each(run, &mut |_, measured| {
+    let (mut journal, so_far) = Journal::reopen_each(run, &mut |_, measured| {
         if let MeasuredLine::Interval(interval) = measured {
             last = last.max(interval.number);
         }
@@ -222,6 +238,7 @@ fn resume(
     if so_far.cut {
         remark("the journal's last line is incomplete: its interval is lost\n");
     }
+    let is_ended = so_far.is_complete();
     let header = so_far.header;
     let verb = rigel_verbs::of(&header)?;
     let request = verb.downcast_ref::<WatchRequest>().ok_or_else(|| {
@@ -234,6 +251,9 @@ fn resume(
     let gone = clock::gone_since(header.started.parse()?);
     let is_last = request.intervals().is_some_and(|all| last >= all);
     if is_last || request.lasting.is_some_and(|lasting| gone >= lasting) {
+        if !is_ended {
+            journal.end(&RunEnd::complete(0))?;
+        }
         return Ok(None);
     }
     for disk in &request.disks {
@@ -276,8 +296,8 @@ fn observed_alike(before: &str, now: &str) -> Result<(), Error> {
 }
 
 /// Shows the report of the journal in `directory`.
-fn report_on(directory: &Path, json: bool) -> Result<u8, Error> {
-    let measured = Evaluated::read(directory)?;
+fn report_on(directory: &Path, end: RunEnd, json: bool) -> Result<u8, Error> {
+    let measured = Evaluated::read_ending(directory, end)?;
     page::show(&measured, directory, json);
     Ok(0)
 }
@@ -481,6 +501,7 @@ fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Head
         },
         findings,
         ranks: None,
+        says_end: true,
     }
 }
 

@@ -347,6 +347,7 @@ pub(crate) fn header(spec: SimSpec, request: &dyn Verb, started: &str) -> Header
         },
         findings: Vec::new(),
         ranks: None,
+        says_end: false,
     }
 }
 

@@ -14,9 +14,9 @@ use rigel_analyse::{
 };
 use rigel_device::engine::sim::Sim;
 use rigel_import::{Source, csv_columns::Columns};
+use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
-use rigel_model::record::{PointRecord, RankLines};
 use rigel_model::workload::rng::Rng;
 use rigel_model::{Bytes, Nanos, Ratio, SimSpec};
 use rigel_report::document::Extent;
@@ -49,13 +49,8 @@ fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
         points.push(common::run(&engine, &point));
     }
     Run {
-        header: header(spec, request),
         points,
-        imported: Vec::new(),
-        watched: Vec::new(),
-        stalls: Vec::new(),
-        ranks: RankLines::default(),
-        cut: false,
+        ..Run::begun(header(spec, request))
     }
 }
 
@@ -462,14 +457,10 @@ fn of_fio(depth: u32) -> Run {
         name: "fio.json",
         text: &text,
     };
+    let header = common::header(spec("4,1ms"), &ImportRequest::default(), "today");
     Run {
-        header: common::header(spec("4,1ms"), &ImportRequest::default(), "today"),
-        points: Vec::new(),
         imported: rigel_import::read(&[source], None, &Columns::default()).unwrap(),
-        watched: Vec::new(),
-        stalls: Vec::new(),
-        ranks: RankLines::default(),
-        cut: false,
+        ..Run::begun(header)
     }
 }
 

@@ -47,14 +47,23 @@ fn a_journal_cut_anywhere_gives_the_points_before_the_cut() {
     let place = Place::new("journal-cut");
     let whole = small_journal(&place);
     let starts = line_starts(&whole);
-    assert_eq!(starts.len(), 4, "a header, two points, the end");
+    assert_eq!(
+        starts.len(),
+        5,
+        "a header, two points, how it ended, the end"
+    );
     let full = read(&place, &whole).unwrap();
     assert!(!full.cut && full.points.len() == 2);
     for cut in starts[1]..whole.len() {
         let run =
             read(&place, &whole[..cut]).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         let lines = starts[1..].iter().filter(|start| **start <= cut).count();
-        assert_eq!(run.points, full.points[..lines - 1], "cut at {cut}");
+        assert_eq!(
+            run.points,
+            full.points[..(lines - 1).min(2)],
+            "cut at {cut}"
+        );
+        assert!(!run.is_complete(), "cut at {cut}");
         assert_eq!(run.cut, !starts.contains(&cut), "cut at {cut}");
     }
     for cut in 0..starts[1] {
@@ -70,12 +79,12 @@ fn a_journal_cut_anywhere_gives_the_points_before_the_cut() {
 fn a_cut_line_is_dropped_and_its_point_runs_again() {
     let place = Place::new("journal-again");
     let whole = small_journal(&place);
-    let last = line_starts(&whole)[2];
+    let [last, end] = [2, 3].map(|line| line_starts(&whole)[line]);
     let path = place.0.join("run/journal.jsonl");
-    for cut in [last + 1, last + 100, whole.len() - 2, whole.len() - 1] {
+    for cut in [last + 1, last + 100, end - 2, end - 1] {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let report = rigel(&place, "report run").output().unwrap();
-        assert!(report.status.success());
+        assert_eq!(report.status.code(), Some(1), "{report:?}");
         assert!(
             String::from_utf8_lossy(&report.stdout).contains("1 of 2 data points"),
             "{report:?}"
@@ -105,6 +114,117 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
             "cut at {cut}"
         );
     }
+}
+
+/// What `rigel report` prints of the run in `out`, and its JSON.
+fn reports(place: &Place, status: i32) -> (String, serde_json::Value) {
+    let [text, json] = ["report out", "report out --json"].map(|line| {
+        let output = rigel(place, line).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{line}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    });
+    let words: Vec<&str> = text.split_whitespace().collect();
+    (words.join(" "), serde_json::from_str(&json).unwrap())
+}
+
+/// The runs of every verb that measures a model, the option of their targets, and how they go on.
+const EVERY_VERB: [(&str, &str); 7] = [
+    ("curve sim:1,10ms,fixed --depth 1,2,4", "curve --resume out"),
+    ("calibrate sim:4,1ms --for 3m", "calibrate --resume out"),
+    (
+        "orion -run oltp -num_small 3 -duration 1 --target sim:1,10ms,fixed",
+        "orion --resume out",
+    ),
+    ("expect iops>=100 sim:4,1ms", "expect --resume out"),
+    ("duet sim:4,1ms sim:4,1ms", "duet --resume out"),
+    ("soak sim:4,1ms --for 12m --every 1m", "soak --resume out"),
+    (
+        "curve sim:4,1ms --rate 100,200 --max-latency 1us@p99",
+        "curve --resume out",
+    ),
+];
+
+#[test]
+fn the_last_line_says_how_a_run_of_any_verb_ended_and_without_it_no_report_is_of_a_complete_run() {
+    for (line, resume) in EVERY_VERB {
+        let place = Place::new("journal-ended");
+        let path = place.0.join("out/journal.jsonl");
+        let measured = rigel(&place, &format!("{line} --seed 7 --out out --no-progress"));
+        let measured = { measured }.output().unwrap();
+        let status = measured.status.code().unwrap();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        let (end, before) = lines.split_last().unwrap();
+        let ended = format!("{{\"end\":{{\"how\":\"complete\",\"status\":{status}}}}}");
+        assert_eq!(*end, ended, "{line}");
+        let of = |lines: &[&str]| lines.join("\n") + "\n";
+        let (text, json) = reports(&place, status);
+        assert!(!text.contains("not complete"), "{line}: {text}");
+        assert_eq!(json["ended"]["how"], "complete", "{line}");
+
+        // As if it had been killed after its last point, and after its first.
+        for (killed, points) in [(before, before.len() - 1), (&before[..2], 1)] {
+            std::fs::write(&path, of(killed)).unwrap();
+            let (text, json) = reports(&place, 1);
+            assert!(
+                text.contains(&format!(
+                    "The run is not complete: it was killed after {points} "
+                )) && text.contains(&format!("`rigel {resume}`"))
+                    && text.contains("Trust: with care: not complete"),
+                "{line}: {text}"
+            );
+            assert_eq!(json["ended"]["how"], "killed", "{line}");
+            assert_eq!(json["ended"]["measured"], points, "{line}");
+            let resumed = rigel(&place, &format!("{resume} --no-progress"));
+            let resumed = { resumed }.output().unwrap();
+            let last = std::fs::read_to_string(&path).unwrap();
+            let last = last.lines().next_back().unwrap();
+            assert!(
+                last.starts_with("{\"end\":{\"how\":\"complete\""),
+                "{line}: {last}"
+            );
+            let (text, _) = reports(&place, resumed.status.code().unwrap());
+            assert!(!text.contains("not complete"), "{line}: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_import_that_was_killed_is_made_again() {
+    let place = Place::new("journal-import");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/fio_each.json");
+    let mut import = rigel(&place, "import --out out");
+    let output = import.arg(&file).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let path = place.0.join("out/journal.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let end = whole.find("{\"end\"").unwrap();
+    reports(&place, 0);
+    std::fs::write(&path, &whole[..end]).unwrap();
+    let (text, _) = reports(&place, 1);
+    assert!(text.contains("it was killed after 1 file"), "{text}");
+    assert!(text.contains("import the files again"), "{text}");
+}
+
+#[test]
+fn a_run_that_another_process_still_writes_is_still_running() {
+    let place = Place::new("journal-running");
+    let path = place.0.join("out/journal.jsonl");
+    let line = "curve sim:1,10ms,fixed --depth 1,2,4 --seed 7 --out out --no-progress";
+    assert!(rigel(&place, line).status().unwrap().success());
+    let whole = std::fs::read(&path).unwrap();
+    let second = line_starts(&whole)[2];
+    std::fs::write(&path, &whole[..second]).unwrap();
+    let writer = Journal::reopen(&path).unwrap();
+    let (text, json) = reports(&place, 0);
+    assert!(
+        text.contains("The run is not complete: it is still running, after 1 of "),
+        "{text}"
+    );
+    assert_eq!(json["ended"]["how"], "running");
+    drop(writer);
+    let (text, _) = reports(&place, 1);
+    assert!(text.contains("it was killed after 1 of "), "{text}");
 }
 
 #[test]
@@ -350,6 +470,12 @@ fn a_killed_run_is_resumed_and_completes() {
         entries(&place.0.join("run")).len(),
         1,
         "Orion's files come at the end"
+    );
+    let report = rigel(&place, "report run").output().unwrap();
+    let said = String::from_utf8_lossy(&report.stdout);
+    assert!(
+        report.status.code() == Some(1) && said.contains("it was killed after"),
+        "{said}"
     );
     let before = std::fs::read(&path).unwrap();
     let done = Run::read(&path).unwrap().complete();

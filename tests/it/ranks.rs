@@ -14,7 +14,7 @@ use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, Journal};
 use rigel_model::record::ranks::merged;
 use rigel_model::record::{
-    End, PointRecord, RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RanksEnd,
+    End, PointRecord, RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RunEnd,
 };
 use rigel_model::{Bytes, Coordinates, Host, Nanos, Point, SimSpec, Step, Target};
 use rigel_report::document::Extent;
@@ -140,7 +140,7 @@ fn journaled(place: &Place, size: u32, mut request: impl Verb, model: Model<'_>)
         points.push(sum);
         now += 30_000_000_000;
     }
-    journal.end(RanksEnd { status: 0 }).unwrap();
+    journal.end(&RunEnd::complete(0)).unwrap();
 }
 
 /// A calibration that takes little time.
@@ -192,7 +192,7 @@ fn a_journal_has_each_ranks_line_before_the_sum_and_gives_them_back() {
         run.header.ranks.as_ref().map(|group| group.hosts()),
         Some(2)
     );
-    assert_eq!(run.ranks.ended, Some(RanksEnd { status: 0 }));
+    assert_eq!(run.ended.as_ref().map(|end| end.status), Some(0));
     assert_eq!(run.ranks.parts.len(), run.points.len());
     for (at, point) in run.ranks.parts.iter().enumerate() {
         assert_eq!(point.at, at);
@@ -452,9 +452,9 @@ fn an_offered_rate_is_divided_among_the_ranks() {
 }
 
 #[test]
-fn a_lost_rank_is_told_and_the_end_line_is_missing() {
+fn a_lost_rank_is_told() {
     let mut run = cluster("lost", 2, curve(8), &|_, _| spec("4,1ms"));
-    run.ranks.ended = None;
+    run.ended = None;
     run.ranks.lost = vec![RankLost {
         rank: 1,
         host: "h2".into(),
@@ -539,15 +539,7 @@ fn metrics_have_each_rank() {
 #[test]
 fn what_one_process_measured_has_no_hosts() {
     let request = calibration();
-    let run = Run {
-        header: header(spec("4,1ms"), &request, ""),
-        points: Vec::new(),
-        imported: Vec::new(),
-        watched: Vec::new(),
-        stalls: Vec::new(),
-        ranks: rigel_model::record::RankLines::default(),
-        cut: false,
-    };
+    let run = Run::begun(header(spec("4,1ms"), &request, ""));
     assert_eq!(ranks(&run), None);
     assert!(report::csv_of_hosts(&run).is_err());
 }

@@ -9,7 +9,7 @@ use rigel_model::record::journal::MeasuredLine;
 use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, Journal};
 use rigel_model::record::ranks::merged;
-use rigel_model::record::{End, RankLost, RanksEnd};
+use rigel_model::record::{End, RankLost, RunEnd};
 use rigel_model::{FindingName, Moment, Nanos};
 use rigel_report::document::{Document, Extent};
 use rigel_report::{html, soak, text};
@@ -60,7 +60,7 @@ fn soaked(place: &Place) -> (Header, SoakResult) {
         assert_eq!(sum.end, End::Complete, "{}", sum.coordinates);
         journal.point_of_ranks(&parts, &sum).unwrap();
     }
-    journal.end(RanksEnd { status: 0 }).unwrap();
+    journal.end(&RunEnd::complete(0)).unwrap();
     read(&directory)
 }
 
@@ -77,7 +77,7 @@ fn read(directory: &std::path::Path) -> (Header, SoakResult) {
     })
     .unwrap();
     assert!(!run.cut && run.ranks.parts.is_empty());
-    reader.end(run.header.ranks.as_deref(), &run.ranks);
+    reader.end(&run);
     (run.header, reader.result(&request()))
 }
 
@@ -153,10 +153,7 @@ fn a_soak_of_one_process_has_no_hosts() {
     let (mut header, _) = soaked(&place);
     header.ranks = None;
     let mut reader = SoakReader::new(&[]);
-    reader.end(
-        header.ranks.as_deref(),
-        &rigel_model::record::RankLines::default(),
-    );
+    reader.end(&Run::begun(header.clone()));
     let result = reader.result(&request());
     assert_eq!(result.hosts, None);
     let ids = soak::document(&header, &result, Document::default()).sections;

@@ -188,7 +188,7 @@ fn a_host_whose_link_is_cut_is_lost_and_its_rank_ends_itself() {
         let lost = &run.ranks.lost[0];
         assert_eq!((lost.rank, &*lost.host), (2, "h3"), "{}", stderr(&output));
         assert_eq!(lost.how, "no beat for 10s");
-        assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
+        assert_eq!(run.ended.as_ref().map(|end| end.status), Some(6));
         // What rank 0 said of it may be lost with the launcher, which ends all at once.
         // The launcher cannot reach it: it must end by itself.
         cluster.wait_until_no_rank_is_left();
@@ -213,7 +213,7 @@ fn a_link_that_is_away_for_longer_than_usual_is_survived_if_that_is_allowed() {
         let run = cluster.journal();
         assert_eq!(run.ranks.lost, [], "{}", stderr(&output));
         assert_eq!(
-            run.ranks.ended.map(|end| end.status),
+            run.ended.as_ref().map(|end| end.status),
             Some(0),
             "{}",
             stderr(&output)
@@ -254,7 +254,7 @@ fn a_host_that_is_cut_off_writes_nothing_once_its_rank_is_gone() {
         let run = cluster.journal();
         let lost: Vec<&str> = run.ranks.lost.iter().map(|lost| &*lost.host).collect();
         assert_eq!(lost, ["h2"], "{}", stderr(&output));
-        assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
+        assert_eq!(run.ended.as_ref().map(|end| end.status), Some(6));
         Ok(())
     });
 }
@@ -349,7 +349,7 @@ fn no_rank_outlives_its_launcher() {
             let output = child.wait_with_output().unwrap();
             let run = cluster.journal();
             // Killed at once, rank 0 has no time to write the end.
-            let has_end = how == "KILL" || run.ranks.ended.is_some();
+            let has_end = how == "KILL" || run.ended.is_some();
             assert!(has_end, "{how}: {output:?} {:?}", run.ranks);
         }
         let cluster = Cluster::up("proxy", "true");
@@ -361,8 +361,11 @@ fn no_rank_outlives_its_launcher() {
         let _ = child.kill();
         let _ = child.wait();
         // Whether rank 0 could still say why depends on what the launcher does first.
-        let ended = cluster.journal().ranks.ended;
-        assert!(ended.is_none_or(|end| end.status != 0), "{ended:?}");
+        let ended = cluster.journal().ended;
+        assert!(
+            ended.as_ref().is_none_or(|end| end.status != 0),
+            "{ended:?}"
+        );
         Ok(())
     });
 }

@@ -46,7 +46,7 @@ fn three_ranks_measure_a_model_as_one_run() {
         let differing = seeds.collect::<std::collections::BTreeSet<_>>().len();
         assert!(differing > 1 || point.parts.len() == 1, "equal seeds");
     }
-    assert!(run.ranks.ended.is_some_and(|end| end.status == 0));
+    assert!(run.ended.as_ref().is_some_and(|end| end.status == 0));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn ranks_divide_the_rounds_of_a_soak_and_resume_it() {
         );
     }
     assert_eq!(whole.ranks.parts.len(), 10);
-    assert!(whole.ranks.ended.is_some_and(|end| end.status == 0));
+    assert!(whole.ended.as_ref().is_some_and(|end| end.status == 0));
 
     // As if it had been killed after the fourth round.
     let path = place.0.join("out/journal.jsonl");
@@ -302,7 +302,7 @@ fn the_death_of_a_rank_ends_the_run_and_keeps_what_is_complete() {
     let run = journal(&place, "out");
     assert_eq!(run.ranks.lost[0].rank, 2);
     assert!(run.ranks.lost[0].how.contains("closed") || run.ranks.lost[0].how.contains("broke"));
-    assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
+    assert_eq!(run.ended.as_ref().map(|end| end.status), Some(6));
     assert!(run.points.iter().all(|point| point.end == End::Complete));
     assert!(!run.points.is_empty());
     assert!(
@@ -346,7 +346,7 @@ fn a_signal_to_one_rank_stops_all_and_leaves_a_readable_journal() {
     assert_eq!(statuses(&outputs), [Some(1); 3], "{}", stderr(&outputs[0]));
     let run = journal(&place, "out");
     assert!(run.ranks.lost.is_empty());
-    assert_eq!(run.ranks.ended.map(|end| end.status), Some(1));
+    assert_eq!(run.ended.as_ref().map(|end| end.status), Some(1));
     assert!(stderr(&outputs[0]).contains("the run ended before it was complete"));
 }
 
@@ -441,7 +441,7 @@ fn three_hosts_under_mpiexec_with_clocks_of_their_own_measure_one_directory() {
             let clocks = point.parts.iter().map(|part| part.clock);
             assert!(clocks.into_iter().all(|clock| clock.agreed));
         }
-        assert_eq!(run.ranks.ended.map(|end| end.status), Some(0));
+        assert_eq!(run.ended.as_ref().map(|end| end.status), Some(0));
         Ok(())
     });
 }

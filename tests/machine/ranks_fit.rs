@@ -14,7 +14,7 @@ fn reported(place: &Place, name: &str) -> String {
         .unwrap();
     // A report exits as the run ended.
     let run = Run::read(&place.0.join(name)).unwrap();
-    let ended = run.ranks.ended.map_or(0, |end| i32::from(end.status));
+    let ended = run.ended.as_ref().map_or(1, |end| i32::from(end.status));
     assert_eq!(output.status.code(), Some(ended), "{}", stderr(&output));
     let said = String::from_utf8_lossy(&output.stdout);
     said.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -66,7 +66,7 @@ fn all_ranks_exit_with_the_answer_and_the_journal_ends_with_it() {
         );
         assert!(outputs[1].stdout.is_empty() && outputs[1].stderr.is_empty());
         let run = journal(&place, "out");
-        let ended = run.ranks.ended.map(|end| i32::from(end.status));
+        let ended = run.ended.as_ref().map(|end| i32::from(end.status));
         assert_eq!(ended, Some(status));
         let said = reported(&place, "out");
         let is_said = said.contains(&format!("The run ended with exit status {status}"));
@@ -86,7 +86,7 @@ fn a_bound_that_is_not_kept_is_the_status_of_all_ranks() {
                 --seed 1 --out out";
     let outputs = run(&place, line, 2);
     assert_eq!(statuses(&outputs), [Some(3); 2], "{}", stderr(&outputs[0]));
-    let ended = journal(&place, "out").ranks.ended;
+    let ended = journal(&place, "out").ended;
     assert_eq!(ended.map(|end| end.status), Some(3));
 }
 
@@ -131,7 +131,7 @@ fn rank_n_offers_the_demand_of_instance_n_of_a_rac_and_the_fit_is_resumed() {
     let points = points.filter(|(_, line)| line.starts_with("{\"point\""));
     let end = points.map(|(at, _)| at).nth(1).unwrap();
     std::fs::write(&path, lines[..=end].join("\n") + "\n").unwrap();
-    assert!(reported(&place, "out").contains("The journal has no end line"));
+    assert!(reported(&place, "out").contains("The run is not complete: it was killed after 2 "));
     let outputs = run(&place, "fit --resume out sim:8,100us", 2);
     assert_eq!(statuses(&outputs), [status; 2], "{}", stderr(&outputs[0]));
     // What was measured is not measured again. A model begins anew, so what follows differs.
@@ -229,7 +229,7 @@ fn a_rank_that_is_lost_in_the_first_point_is_in_the_journal_and_in_the_report() 
         panic!("{:?}", run.ranks.lost);
     };
     assert_eq!((lost.rank, lost.coordinates.outstanding()), (1, 2));
-    assert_eq!(run.ranks.ended.map(|end| end.status), Some(6));
+    assert_eq!(run.ended.as_ref().map(|end| end.status), Some(6));
     let said = reported(&place, "out");
     assert!(
         said.contains("The run ended with exit status 6, because"),

@@ -69,7 +69,7 @@ fn check(place: &Place, server: &Server, outputs: &[Output], lost: &[u32]) {
             .iter()
             .all(|lost| lost.how.contains("did not answer"))
     );
-    assert_eq!(run.ranks.ended.map(|end| end.status), Some(6), "{said}");
+    assert_eq!(run.ended.as_ref().map(|end| end.status), Some(6), "{said}");
     assert!(!run.points.is_empty());
     assert!(run.points.iter().all(|point| point.end == End::Complete));
     assert_eq!(statuses(outputs)[0], Some(6), "{said}");

@@ -152,6 +152,7 @@ pub fn header() -> Header {
         },
         findings: Vec::new(),
         ranks: None,
+        says_end: false,
     }
 }
 

@@ -13,8 +13,8 @@ pub use bench::{
 };
 
 use rigel_model::record::journal::Journal;
-use rigel_model::record::ranks::{RankLost, RanksEnd};
-use rigel_model::record::{End, PointRecord};
+use rigel_model::record::ranks::RankLost;
+use rigel_model::record::{End, HowEnded, PointRecord, RunEnd};
 use rigel_model::{Coordinates, Error, Nanos, Point};
 use rigel_ranks::{Loss, Ranks};
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,11 +189,14 @@ fn note_loss(ranks: &Ranks, coordinates: Coordinates, journal: &mut Journal) {
         coordinates,
         how: loss.how.clone(),
     };
-    let status = LOST_STATUS;
+    let end = RunEnd {
+        how: HowEnded::Failed(ranks.loss_error().what().to_string()),
+        status: LOST_STATUS,
+    };
     let mut lines = ranks.lost().iter().map(line);
     let _ = lines
         .try_for_each(|line| journal.lost(&line))
-        .and_then(|()| journal.end(RanksEnd { status }));
+        .and_then(|()| journal.end(&end));
 }
 
 #[cfg(test)]

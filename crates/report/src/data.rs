@@ -30,6 +30,9 @@ pub struct Head<'a> {
     engine_about: &'a str,
     host: &'a Host,
     target: &'a TargetFacts,
+    /// How the run ended; absent if its journal does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<ReportedEnd>,
 }
 
 impl<'a> Head<'a> {
@@ -44,7 +47,14 @@ impl<'a> Head<'a> {
             engine_about: &header.engine_about,
             host: &header.host,
             target: &header.facts,
+            ended: None,
         }
+    }
+
+    /// The same with how the run ended.
+    #[must_use]
+    pub fn ended(self, ended: Option<ReportedEnd>) -> Self {
+        Self { ended, ..self }
     }
 }
 
@@ -87,6 +97,24 @@ struct RunReport<'a, M> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stalls: &'a [StallEvent],
     findings: Vec<FindingWithCause<'a>>,
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReportedEnd {
+    /// `complete`, `stopped` by a signal, `failed`, `killed`, or still `running`.
+    pub how: &'static str,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Its exit status; absent if it was killed or is still running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u8>,
+    /// Visits, rounds or intervals that were measured.
+    pub measured: usize,
+    /// About how many would be, if more were planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<usize>,
 }
 
 /// A report that has what every verb's has, and nothing else.
@@ -136,6 +164,8 @@ fn generator() -> SchemaGenerator {
 pub struct Reported<'a> {
     /// The run.
     pub run: &'a Run,
+    /// How it ended.
+    pub ended: Option<ReportedEnd>,
     /// Its conclusion.
     pub conclusion: Conclusion,
     /// How far its figures can be trusted.
@@ -161,7 +191,7 @@ impl Reported<'_> {
     pub fn json(self, own: impl Serialize) -> String {
         let (header, points) = (&self.run.header, self.points);
         document(&RunReport {
-            head: Head::of(header),
+            head: Head::of(header).ended(self.ended),
             conclusion: self.conclusion,
             trust: self.trust,
             credit_beyond: self.credit_beyond,

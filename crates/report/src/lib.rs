@@ -86,8 +86,7 @@ pub fn with_each_host(run: &Run, mut document: Document) -> Result<Document, Err
     Ok(document)
 }
 
-/// The same report with how the run ended, if it had several ranks and did not end well: for a
-/// journal that is no longer written.
+/// The same report with the exit status of a run of several ranks that did not end well.
 pub fn with_end(run: &Run, mut document: Document) -> Document {
     document.sections.extend(ranks::end(run));
     document

@@ -11,8 +11,8 @@ use rigel_analyse::{
     self as analyse, AloneFigures, Estimate, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,
     RanksResult,
 };
+use rigel_model::record::RankLost;
 use rigel_model::record::journal::Run;
-use rigel_model::record::{RankLost, RanksEnd};
 use rigel_model::{Bytes, Error, usage};
 use std::fmt::Write;
 
@@ -61,21 +61,22 @@ pub(super) fn lead(is_separate: bool) -> &'static str {
     }
 }
 
-/// How the run of several ranks ended, if that is worth a word: what the launcher returned is no
+/// The exit status of a run of several ranks that did not end well: what the launcher returned is no
 /// proof.
 pub(super) fn end(run: &Run) -> Option<Section> {
     let group = run.header.ranks.as_deref()?;
     let lost = run.ranks.lost.last();
-    let text = match (run.ranks.ended, lost) {
-        (Some(RanksEnd { status: 0 }), _) => return None,
-        (Some(RanksEnd { status }), Some(lost)) => format!(
+    let status = run.ended.as_ref()?.status;
+    let text = match (status, lost) {
+        (0, _) => return None,
+        (_, Some(lost)) => format!(
             "The run ended with exit status {status}, because {} was lost: {}. What is complete is \
              in this report; --resume continues it with {} ranks.",
             group.label(lost.rank),
             lost.how,
             group.size()
         ),
-        (Some(RanksEnd { status }), None) => {
+        (_, None) => {
             let why = match status {
                 1 => ": it is incomplete, or operations failed",
                 3 => ": what was asked for was not met",
@@ -83,17 +84,6 @@ pub(super) fn end(run: &Run) -> Option<Section> {
                 _ => "",
             };
             format!("The run ended with exit status {status} of all ranks{why}.")
-        }
-        (None, _) => {
-            let when = run.points.last().map_or_else(
-                || "before its first point".into(),
-                |point| format!("after {}", point.coordinates),
-            );
-            format!(
-                "The journal has no end line: the run goes on, or it was killed {when}. --resume \
-                 continues it with {} ranks.",
-                group.size()
-            )
         }
     };
     let blocks = vec![Block::Text(text)];

@@ -593,7 +593,7 @@ pub fn schema() -> Schema {
 /// The report as one JSON document.
 pub fn json(report: Reported, result: &SoakResult) -> String {
     let report = SoakReport {
-        head: Head::of(&report.run.header),
+        head: Head::of(&report.run.header).ended(report.ended),
         conclusion: report.conclusion,
         trust: report.trust,
         predictability: &result.found,
@@ -643,6 +643,7 @@ mod tests {
             },
             findings: Vec::new(),
             ranks: None,
+            says_end: false,
         }
     }
 
@@ -731,6 +732,7 @@ mod tests {
         let run = Run::begun(header());
         let reported = Reported {
             run: &run,
+            ended: None,
             conclusion: result.conclusion(&run.header),
             trust: RunTrust::default(),
             credit_beyond: Vec::new(),

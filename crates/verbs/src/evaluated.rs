@@ -1,5 +1,6 @@
 //! A run with its results, whatever its verb.
 
+use crate::ending;
 use crate::expect::{ExpectResult, answer, expected_of, lines};
 use crate::registry;
 use crate::subject::subject;
@@ -8,8 +9,8 @@ use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::quantity::capital;
 use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks, verified};
-use rigel_model::record::journal::{Header, Run};
-use rigel_model::record::{End, StallChange, StallEvent};
+use rigel_model::record::journal::{self, Header, Run};
+use rigel_model::record::{End, RunEnd, StallChange, StallEvent};
 use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause, Target, failed};
 use rigel_report::answers::Answers;
 use rigel_report::data::Reported;
@@ -53,23 +54,52 @@ impl Evaluated {
     /// # Errors
     /// This version does not know its verb, or cannot read its request.
     pub fn of(run: Run) -> Result<Self, Error> {
-        let verb = registry::of(&run.header)?;
-        let results = verb.evaluate(&run);
-        Ok(Self::new(run, verb, results))
+        Self::of_run_in(run, None)
     }
 
-    /// Reads and evaluates the run in `path`, whatever its length.
+    /// The same of the run in `place`, its directory or its journal, which hints name.
+    ///
+    /// # Errors
+    /// As [`Evaluated::of`].
+    pub fn of_run_in(run: Run, place: Option<&Path>) -> Result<Self, Error> {
+        let verb = registry::of(&run.header)?;
+        let results = verb.evaluate(&run);
+        Ok(Self::new(run, verb, results, place))
+    }
+
+    /// Reads and evaluates the run in `path`, whatever its length. Another process may still be
+    /// writing it.
     ///
     /// # Errors
     /// The journal cannot be read, or is of a verb that this version does not know.
     pub fn read(path: &Path) -> Result<Self, Error> {
+        let header = Header::read(path)?;
+        // Asked first: a run that ends while it is read has its last line in what is read.
+        let is_running = journal::is_being_written(path);
+        let verb = registry::of(&header)?;
+        let (mut run, results) = verb.scan(path)?;
+        run.is_running = is_running && run.ended.is_none();
+        Ok(Self::new(run, verb, results, Some(path)))
+    }
+
+    /// Reads and evaluates the run in `path`, which this process is about to end so.
+    ///
+    /// # Errors
+    /// As [`Evaluated::read`].
+    pub fn read_ending(path: &Path, end: RunEnd) -> Result<Self, Error> {
         let verb = registry::of(&Header::read(path)?)?;
-        let (run, results) = verb.scan(path)?;
-        Ok(Self::new(run, verb, results))
+        let (mut run, results) = verb.scan(path)?;
+        run.ended = Some(end);
+        Ok(Self::new(run, verb, results, Some(path)))
     }
 
     /// The results of the verb, with findings that runs of every verb can have.
-    pub fn new(run: Run, verb: Box<dyn Verb>, mut results: Box<dyn VerbResult>) -> Self {
+    fn new(
+        run: Run,
+        verb: Box<dyn Verb>,
+        mut results: Box<dyn VerbResult>,
+        place: Option<&Path>,
+    ) -> Self {
         // A soak has its own findings about the hosts, over all rounds.
         if let Some(found) = ranks(&run).filter(|_| verb.name() != "soak") {
             results.findings_mut().extend(found.findings);
@@ -84,6 +114,9 @@ impl Evaluated {
         if let Some(ended) = ended_in_stall(&run) {
             // The conclusion names the first warning.
             results.findings_mut().insert(0, ended);
+        }
+        if let Some(incomplete) = ending::finding(&run, &*verb, place) {
+            results.findings_mut().insert(0, incomplete);
         }
         name_target(results.findings_mut(), &run.header.target);
         let expected = run.header.invocation.options.expected.clone();
@@ -146,6 +179,20 @@ impl Evaluated {
 
     /// The answer in a sentence or two.
     pub fn conclusion(&self) -> Conclusion {
+        let conclusion = self.conclusion_of_figures();
+        let mut findings = self.findings();
+        let Some(incomplete) = findings.find(|finding| finding.is(FindingName::Incomplete)) else {
+            return conclusion;
+        };
+        let sentence = format!("{}. {}", capital(&incomplete.what), conclusion.sentence);
+        Conclusion {
+            sentence,
+            ..conclusion
+        }
+    }
+
+    /// The same without what is said of a run that is not complete.
+    fn conclusion_of_figures(&self) -> Conclusion {
         let mut own = self.results.conclusion(&self.run.header);
         let mut findings = self.findings();
         if let Some(wrong) = self
@@ -238,6 +285,7 @@ impl Evaluated {
     fn json_with(&self, each_host: &[HostsAtLoad]) -> String {
         self.results.json(Reported {
             run: &self.run,
+            ended: ending::reported(&self.run, &*self.verb),
             conclusion: self.conclusion(),
             trust: self.trust(),
             credit_beyond: self.results.credit_beyond(),

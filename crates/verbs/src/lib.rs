@@ -10,6 +10,7 @@ pub mod calibrate;
 pub mod curve;
 pub mod duet;
 mod earlier;
+pub mod ending;
 mod evaluated;
 #[cfg(any(test, feature = "examples"))]
 pub mod examples;

@@ -46,8 +46,9 @@ fn of_points<'a>(
     let of_points = points.iter().flat_map(|point| &point.findings);
     let of_run = results.compared_findings();
     let warnings = warnings_in(header.findings.iter().chain(of_run).chain(of_points));
-    let ended =
-        !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
+    let ended = run.is_complete()
+        && !records.is_empty()
+        && records.iter().all(|record| record.end == End::Complete);
     // A matrix has its points in the header.
     let is_through = records.len() >= header.points.len() && !verb.is_more_planned(run);
     Subject {
@@ -67,8 +68,7 @@ fn of_points<'a>(
     }
 }
 
-/// A soak; `ended` means that its journal ends with a complete line and no process is writing
-/// it.
+/// A soak; `ended` means that its journal says nothing else.
 pub fn of_soak<'a>(
     name: &str,
     header: &'a Header,
@@ -145,7 +145,7 @@ pub(crate) fn of_imported<'a>(name: &str, run: &'a Run, result: &ImportedResult)
         },
         over_time: OverTime::of_imported(&run.imported),
         tolerance: TOLERANCE,
-        whole: !run.cut,
+        whole: run.is_complete(),
         warnings: warnings_in(run.header.findings.iter().chain(&result.findings)),
         imported: Some(tools.join(" and ")),
     }

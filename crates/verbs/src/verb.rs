@@ -7,7 +7,7 @@ use rigel_analyse::plan::Plan;
 use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary, SoFar};
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::record::{End, Verified};
+use rigel_model::record::{End, Ending, HowEnded, Verified};
 use rigel_model::{Error, Finding, FindingName, Invocation, PrivateServer};
 use rigel_report::answers::Answers;
 use rigel_report::data::{self, Reported};
@@ -199,8 +199,16 @@ pub trait VerbResult: Any {
     }
 }
 
-/// Warns of a search that ended before it was complete; `None` if it was.
+/// Warns of a search that ended before it was complete; `None` if it was, or if the run's end says it.
 pub(crate) fn incomplete(verb: &dyn Verb, run: &Run) -> Option<Finding> {
+    let is_said = match run.ending() {
+        Ending::Said(end) => end.how != HowEnded::Complete,
+        Ending::Killed | Ending::Running => true,
+        Ending::Unknown => false,
+    };
+    if is_said {
+        return None;
+    }
     let ended = run
         .joined()
         .iter()

@@ -17,8 +17,7 @@ use rigel_measure::run::{Bench, LOST_STATUS};
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{self, EngineChoice, Journal};
-use rigel_model::record::ranks::RanksEnd;
-use rigel_model::record::{End, PointRecord};
+use rigel_model::record::{End, HowEnded, PointRecord, RunEnd};
 use rigel_model::{
     Error, Expectation, Invocation, OrionFiles, RunOptions, SqlTarget, Target, TargetFacts,
     in_line, usage,
@@ -51,8 +50,7 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) private: Vec<Private>,
     /// The run so far, and its journal.
     pub(in crate::cli) resumed: Option<(Journal, Run)>,
-    /// The journal of a run that was measured: its last line is written once the exit status is
-    /// known.
+    /// The journal of a run, from when it is made or resumed: its last line is still to be written.
     pub(in crate::cli) journal: Option<Journal>,
     /// What the ranks have agreed about, if there are several.
     pub(in crate::cli) agreement: Agreement,
@@ -121,21 +119,37 @@ impl Job {
         Ok(())
     }
 
-    /// Ends the run of several ranks: writes the exit status of all to the journal, as its last line.
-    /// Returns the outcome.
-    pub(in crate::cli) fn ended(&mut self, outcome: Result<u8, Error>) -> Result<u8, Error> {
-        let (Some(mut journal), Some(ranks)) = (self.journal.take(), self.membership.joined())
-        else {
-            return outcome;
-        };
-        let outcome = output::concluded(outcome);
-        let status = match &outcome {
-            _ if !ranks.lost().is_empty() => LOST_STATUS,
+    /// How the run ends with this outcome; of several ranks, the status is that of all.
+    pub(super) fn end(&self, how: HowEnded, outcome: &Result<u8, Error>) -> RunEnd {
+        let ranks = self.membership.joined();
+        let status = match outcome {
+            _ if ranks.is_some_and(|ranks| !ranks.lost().is_empty()) => LOST_STATUS,
             Ok(status) => *status,
             Err(error) => error.exit_status(),
         };
-        journal.end(RanksEnd { status })?;
-        outcome
+        RunEnd { how, status }
+    }
+
+    /// Writes the last line of the journal, if the run has one and it is not written yet. Returns the
+    /// outcome.
+    pub(in crate::cli) fn ended(
+        &mut self,
+        how: HowEnded,
+        outcome: Result<u8, Error>,
+    ) -> Result<u8, Error> {
+        let end = self.end(how, &outcome);
+        let written = match &mut self.journal {
+            Some(journal) => journal.end(&end),
+            None => Ok(()),
+        };
+        outcome.and_then(|status| written.map(|()| status))
+    }
+
+    /// The same after an error.
+    pub(super) fn failed<T>(&mut self, error: Error, was_stopped: bool) -> Result<T, Error> {
+        let outcome = Err(error);
+        let how = HowEnded::of(&outcome, was_stopped);
+        Err(self.ended(how, outcome).expect_err("an error stays one"))
     }
 
     /// Points that are still to be measured, as far as that is known before it is measured.
@@ -280,6 +294,7 @@ pub(in crate::cli) fn header(bench: &Bench, job: &Job) -> Header {
         },
         findings: bench.findings.clone(),
         ranks: None,
+        says_end: true,
     }
 }
 

@@ -5,9 +5,9 @@
 
 use crate::cli::membership::Membership;
 use crate::cli::ranks::RanksArgs;
-use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{self, Journal};
+use rigel_model::record::{PointRecord, RunEnd};
 use rigel_model::{Error, Finding, FindingName};
 use std::path::PathBuf;
 
@@ -85,5 +85,23 @@ impl OwnJournal {
             Some(journal) if record.measured.0 > 0 => journal.point(record),
             _ => Ok(()),
         }
+    }
+
+    /// Appends how this rank's part of the run ended, and returns that. The status of all ranks is in
+    /// the journal of rank 0.
+    ///
+    /// # Errors
+    /// The outcome is one, or it cannot be written.
+    pub(super) fn end(
+        mut self,
+        outcome: Result<(), Error>,
+        was_stopped: bool,
+    ) -> Result<(), Error> {
+        let outcome = outcome.map(|()| 0);
+        let written = match &mut self.journal {
+            Some(journal) => journal.end(&RunEnd::of(&outcome, was_stopped)),
+            None => Ok(()),
+        };
+        outcome.and(written)
     }
 }

@@ -19,7 +19,7 @@ use rigel_measure::run::agreement::Agreement;
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::EngineChoice;
 use rigel_model::{
-    Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, failed, shell_word, usage,
+    Bytes, Dbms, Error, Layout, ReadWay, RunOptions, SqlTarget, Target, failed, usage,
 };
 use rigel_ranks::Ranks;
 use rigel_verbs::{Verb, registry};
@@ -191,38 +191,6 @@ impl NamedAgain {
         urls.map(|urls| database::access(urls, &args.password, membership))
             .transpose()
     }
-}
-
-/// What follows `--resume RUN` where several ranks resume the run: its target, as it was named.
-pub(super) fn named_again(header: &Header) -> String {
-    let Some(group) = &header.ranks else {
-        return String::new();
-    };
-    let option = if header.invocation.verb == "orion" {
-        "--target "
-    } else {
-        ""
-    };
-    let names: Vec<String> = match &header.target {
-        Target::Paths { members, .. } => members
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect(),
-        Target::Scratch { directory, .. } => vec![directory.display().to_string()],
-        Target::Sql(servers) => servers.urls.clone(),
-        model @ (Target::Sim(_) | Target::Null { .. }) => vec![model.to_string()],
-    };
-    let words = names
-        .iter()
-        .map(|name| format!(" {option}{}", shell_word(name)));
-    let flags = [
-        (" --separate", group.separate),
-        (" --same-blocks", group.same_blocks),
-    ];
-    let flags = flags.iter().filter(|(_, is_set)| *is_set);
-    words
-        .chain(flags.map(|(flag, _)| (*flag).to_string()))
-        .collect()
 }
 
 /// Databases as a target.

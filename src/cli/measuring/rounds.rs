@@ -15,9 +15,9 @@ use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock;
 use rigel_measure::run::ranks::FollowedBenches;
 use rigel_measure::run::{self, Bench, Event, Listen, soak};
-use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Header;
 use rigel_model::record::journal::{Journal, MeasuredLine};
+use rigel_model::record::{HowEnded, PointRecord, RunEnd};
 use rigel_model::{Coordinates, Error, Nanos, Target, usage};
 use rigel_ranks::Ranks;
 use std::cell::RefCell;
@@ -35,14 +35,32 @@ pub(in crate::cli) struct RoundsDone {
     longest: Nanos,
 }
 
-/// A soak that was cut short, and what is done of it; none if nothing of it is left to measure. Its
-/// rounds are read one by one, and none is kept.
+/// A soak that is resumed.
+pub(in crate::cli) enum ResumedSoak {
+    /// Nothing of it is left to measure.
+    Over(OverSoak),
+    /// It goes on behind these rounds.
+    Job(Box<Job>, RoundsDone),
+}
+
+/// A soak of which nothing is left to measure; its last line may be missing.
+pub(in crate::cli) struct OverSoak(Option<Journal>);
+
+impl OverSoak {
+    /// Writes its last line, if it is missing.
+    pub(in crate::cli) fn end(self, end: &RunEnd) -> Result<(), Error> {
+        self.0.map_or(Ok(()), |mut journal| journal.end(end))
+    }
+}
+
+/// A soak that was cut short, and what is done of it. Its rounds are read one by one, and none is
+/// kept.
 pub(in crate::cli) fn resume(
     run: &Path,
     args: &MeasuringArgs,
     membership: &Membership,
     ended: &mut OnRound,
-) -> Result<Option<(Job, RoundsDone)>, Error> {
+) -> Result<ResumedSoak, Error> {
     let named = NamedAgain::of(args, membership)?;
     let mut done = RoundsDone::default();
     let (journal, so_far) = Journal::reopen_each(run, &mut |header, measured| {
@@ -62,7 +80,8 @@ pub(in crate::cli) fn resume(
     refuse_other_verb(&*rigel_verbs::of(header)?, header, "soak", run)?;
     if is_over(header, done.last)? {
         ended(header, None);
-        return Ok(None);
+        let is_ended = so_far.is_complete();
+        return Ok(ResumedSoak::Over(OverSoak((!is_ended).then_some(journal))));
     }
     resumed::share(header, args, membership)?;
     let job = job_again(
@@ -73,7 +92,7 @@ pub(in crate::cli) fn resume(
         &[],
         (journal, so_far),
     )?;
-    Ok(Some((job, done)))
+    Ok(ResumedSoak::Job(Box::new(job), done))
 }
 
 /// Measures the rounds that rank 0 begins; called at the other ranks. `begin` makes a new run;
@@ -107,7 +126,8 @@ pub(in crate::cli) fn follow(
         })
     };
     let reopened = FollowedBenches::Reopened(Some(Box::new(bench)), &mut again);
-    run::ranks::follow(reopened, ranks, &stop, &mut |record| own.keep(record))
+    let followed = run::ranks::follow(reopened, ranks, &stop, &mut |record| own.keep(record));
+    own.end(followed, stop.load(Ordering::Relaxed))
 }
 
 /// Prepares the target of a soak again, after all ranks have agreed on it again if there are several.
@@ -134,6 +154,7 @@ fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
 }
 
 /// Measures the rounds after those that are done. Answers whether it was stopped before the last of them.
+/// The journal has its last line then, and after an error.
 pub(in crate::cli) fn measure(
     job: &mut Job,
     done: RoundsDone,
@@ -156,11 +177,21 @@ pub(in crate::cli) fn measure(
     let ranks = &args.outcome.ranks;
     let measured = prepare_and_measure(job, (done, ranks), &stop, &notify, ended);
     progress.borrow().finish();
-    match measured {
-        Ok(()) => Ok(stop.load(Ordering::Relaxed)),
-        Err(error) => job.ended(Err(error)).map(|_| true),
+    let stopped = stop.load(Ordering::Relaxed);
+    if let Err(error) = measured {
+        return job.failed(error, stopped);
     }
+    if stopped {
+        let end = job.end(HowEnded::Stopped, &Ok(STOPPED_STATUS));
+        job.journal
+            .iter_mut()
+            .try_for_each(|journal| journal.end(&end))?;
+    }
+    Ok(stopped)
 }
+
+/// The exit status of a soak that was stopped.
+const STOPPED_STATUS: u8 = 1;
 
 fn prepare_and_measure(
     job: &mut Job,
@@ -186,7 +217,7 @@ fn prepare_and_measure(
         }
         (None, made) => (made, None),
     };
-    let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
+    let (bench, journal, header) = if let Some((journal, run)) = job.resumed.take() {
         resumed::refuse_other_hosts(&run.header, group.as_ref())?;
         let bench = match made {
             Ok(bench) => {
@@ -211,6 +242,7 @@ fn prepare_and_measure(
         let journal = Journal::create(job.results.path(), &header)?;
         (Some(bench), journal, header)
     };
+    job.journal = Some(journal);
     ended(&header, None);
     let began = header.started.parse()?;
     let conductor = soak::Soak {
@@ -221,7 +253,34 @@ fn prepare_and_measure(
         seed: job.options.seed,
         together: membership.joined(),
     };
-    let mut again = |listen: &mut Listen| again(job, (&header, ranks_args), stop, listen);
+    // Preparing the target again needs the whole job.
+    let Some(mut journal) = job.journal.take() else {
+        return Ok(());
+    };
+    let outcome = measure_rounds(
+        (&conductor, bench),
+        job,
+        (&header, ranks_args),
+        &mut journal,
+        stop,
+        notify,
+        ended,
+    );
+    job.journal = Some(journal);
+    outcome
+}
+
+/// Measures the rounds into the journal.
+fn measure_rounds(
+    (conductor, bench): (&soak::Soak, Option<Bench>),
+    job: &mut Job,
+    (header, ranks_args): (&Header, &RanksArgs),
+    journal: &mut Journal,
+    stop: &AtomicBool,
+    notify: &dyn Fn(&Event),
+    ended: &mut OnRound,
+) -> Result<(), Error> {
+    let mut again = |listen: &mut Listen| again(job, (header, ranks_args), stop, listen);
     let mut events = journal.events()?;
     let mut listen = |event: Event| {
         notify(&event);
@@ -229,10 +288,8 @@ fn prepare_and_measure(
             events.stall(event);
         }
         if let Event::End(record) = event {
-            ended(&header, Some(record));
+            ended(header, Some(record));
         }
     };
-    let outcome = conductor.measure(bench, &mut again, &mut journal, stop, &mut listen);
-    job.journal = Some(journal);
-    outcome
+    conductor.measure(bench, &mut again, journal, stop, &mut listen)
 }

@@ -91,12 +91,7 @@ impl Objections {
             (None, false) => Status::Good,
         };
         let answer = (!answer.is_empty()).then(|| answer.to_string());
-        let mut incomplete = findings.iter();
-        let incomplete = incomplete
-            .any(|one| one.is(FindingName::Incomplete))
-            .then(|| "The run is not complete.".to_string());
-        let sentences = self.failure.into_iter().chain(incomplete);
-        let sentences = sentences.chain(answer).chain(self.caution);
+        let sentences = self.failure.into_iter().chain(answer).chain(self.caution);
         let sentences: Vec<String> = sentences.chain(decisive).collect();
         Conclusion {
             status,
@@ -201,9 +196,6 @@ mod tests {
                 "It broke. It is. Mind it. All I/O stalled 24 times."
             )
         );
-        let cut = Finding::warning(FindingName::Incomplete, "it ended", "resume it");
-        let part = Objections::default().conclude("It is.", &[cut]);
-        assert_eq!(part.sentence, "The run is not complete. It is.");
     }
 
     #[test]

@@ -206,6 +206,8 @@ impl CauseFound {
         let is = |name: FindingName| self.findings.first().is_some_and(|first| first.is(name));
         let clause = if is(FindingName::CacheSuspected) || is(FindingName::Memory) {
             "a cache may have answered"
+        } else if is(FindingName::Incomplete) {
+            "not complete"
         } else {
             self.cause.clause()
         };

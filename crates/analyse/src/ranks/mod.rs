@@ -132,7 +132,7 @@ pub fn ranks(run: &Run) -> Option<RanksResult> {
         overlap: overlap(run, group),
         reach: reach(run),
         lost: run.ranks.lost.clone(),
-        end_status: run.ranks.ended.map(|end| end.status),
+        end_status: run.ended.as_ref().map(|end| end.status),
         findings: Vec::new(),
     };
     result.findings = findings::findings(run, group, &loads, result.at_load.as_ref());

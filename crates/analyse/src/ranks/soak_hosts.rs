@@ -8,9 +8,8 @@ use super::findings;
 use super::host::{HOSTS_TO_JUDGE, P99_HIGH, RATE_LOW};
 use crate::figures::latency::LatencySummary;
 use crate::figures::quantity::{count, time};
-use rigel_model::record::{
-    End, Latencies, RankGroup, RankLines, RankLost, RankRecord, StreamRecord,
-};
+use rigel_model::record::journal::Run;
+use rigel_model::record::{End, Latencies, RankGroup, RankLost, RankRecord, StreamRecord};
 use rigel_model::{Finding, FindingName};
 use rigel_stats::robust::median;
 use serde::Serialize;
@@ -165,7 +164,8 @@ impl SoakHostsReader {
     }
 
     /// The hosts, with what the journal says of losses and of its end.
-    pub(crate) fn result(&self, group: &RankGroup, lines: &RankLines) -> SoakHosts {
+    pub(crate) fn result(&self, group: &RankGroup, run: &Run) -> SoakHosts {
+        let lines = &run.ranks;
         let all: u64 = self.by_rank.values().map(|one| one.operations).sum();
         let host = |rank: u32| {
             let of_rank = self.by_rank.get(&rank).cloned().unwrap_or_default();
@@ -202,7 +202,7 @@ impl SoakHostsReader {
             two_differ_rounds: self.two_differ_rounds,
             by_host: group.members.iter().map(|one| host(one.rank)).collect(),
             lost: lines.lost.clone(),
-            end_status: lines.ended.map(|end| end.status),
+            end_status: run.ended.as_ref().map(|end| end.status),
         }
     }
 }

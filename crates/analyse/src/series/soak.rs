@@ -18,7 +18,8 @@ use crate::search::credit::CreditReader;
 use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
-use rigel_model::record::{Histogram, PointRecord, RankGroup, RankLines, RankRecord, Verified};
+use rigel_model::record::journal::Run;
+use rigel_model::record::{Histogram, PointRecord, RankRecord, Verified};
 use rigel_model::{Finding, FindingName, Load, Objective};
 
 /// A series of rounds with its analysis.
@@ -169,8 +170,9 @@ impl SoakReader {
     }
 
     /// Takes what the journal says of ranks that were lost and of its end, after the last round.
-    pub fn end(&mut self, group: Option<&RankGroup>, lines: &RankLines) {
-        self.hosts = group.map(|group| self.of_ranks.result(group, lines));
+    pub fn end(&mut self, run: &Run) {
+        let group = run.header.ranks.as_deref();
+        self.hosts = group.map(|group| self.of_ranks.result(group, run));
     }
 
     /// Warns of what the throughput of rounds does not show.

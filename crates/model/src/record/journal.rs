@@ -4,8 +4,8 @@
 //! before the next point begins. Output: the same lines, however the run ended. A truncated last
 //! line is dropped and reported. The journal never changes a line that it has written.
 
-use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RankedPoint, RanksEnd};
-use super::{End, Imported, PointRecord, StallEvent, WatchedInterval};
+use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RankedPoint};
+use super::{End, Ending, HowEnded, Imported, PointRecord, RunEnd, StallEvent, WatchedInterval};
 use crate::files::{self, Directory};
 use crate::{
     Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
@@ -66,6 +66,9 @@ pub struct Header {
     /// The ranks that measure together; `None` if one process measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<RankGroup>>,
+    /// True if the program writes a last line when the run ends: without it the run was killed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub says_end: bool,
 }
 
 /// The engine that executes the operations.
@@ -88,7 +91,7 @@ enum JournalLine<'a> {
     Imported(Cow<'a, Imported>),
     Rank(Cow<'a, RankRecord>),
     Lost(Cow<'a, RankLost>),
-    End(RanksEnd),
+    End(Cow<'a, RunEnd>),
     Watched(Cow<'a, WatchedInterval>),
     Stall(Cow<'a, StallEvent>),
     /// A header below the first line, where none may be.
@@ -119,6 +122,13 @@ pub struct Run {
     pub stalls: Vec<StallEvent>,
     /// True if a truncated last line was dropped: the run was killed while writing it.
     pub cut: bool,
+    /// The last line; `None` if the run was killed, still runs, or was measured by a program that
+    /// does not write it.
+    pub ended: Option<RunEnd>,
+    /// True if another process is still writing the journal.
+    pub is_running: bool,
+    /// Number of points and intervals that were read, whether they are in this or not.
+    pub lines_read: usize,
 }
 
 impl Run {
@@ -170,7 +180,30 @@ impl Run {
             watched: Vec::new(),
             stalls: Vec::new(),
             cut: false,
+            ended: None,
+            is_running: false,
+            lines_read: 0,
         }
+    }
+
+    /// How the run ended.
+    pub fn ending(&self) -> Ending<'_> {
+        match &self.ended {
+            _ if self.is_running => Ending::Running,
+            Some(end) => Ending::Said(end),
+            None if self.header.says_end => Ending::Killed,
+            None => Ending::Unknown,
+        }
+    }
+
+    /// False if it was cut off, ended before it was complete, or is still running.
+    pub fn is_complete(&self) -> bool {
+        let is_whole = match self.ending() {
+            Ending::Said(end) => end.how == HowEnded::Complete,
+            Ending::Unknown => true,
+            Ending::Killed | Ending::Running => false,
+        };
+        is_whole && !self.cut
     }
 
     /// One record for each point, in the order they ran: its visits joined, or the last attempt if
@@ -209,7 +242,7 @@ pub struct Journal {
     file: File,
     /// Length of all complete lines, in bytes.
     whole: Arc<AtomicU64>,
-    /// True once the end of a run with ranks was written.
+    /// True once the end of the run was written.
     has_end: bool,
 }
 
@@ -333,11 +366,11 @@ impl Journal {
         self.append(&[JournalLine::Lost(Cow::Borrowed(lost))])
     }
 
-    /// Appends the end of a run with ranks, and waits until it is on disk. Does nothing if this
-    /// journal has its end already.
-    pub fn end(&mut self, end: RanksEnd) -> Result<(), Error> {
+    /// Appends how the run ended, and waits until it is on disk. Does nothing if this journal has its
+    /// end already.
+    pub fn end(&mut self, end: &RunEnd) -> Result<(), Error> {
         if !self.has_end {
-            self.append(&[JournalLine::End(end)])?;
+            self.append(&[JournalLine::End(Cow::Borrowed(end))])?;
             self.has_end = true;
         }
         Ok(())
@@ -625,11 +658,14 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
         };
         let entry = serde_json::from_slice(&line.text)
             .map_err(|error| damaged(number, &error.to_string()))?;
+        // A run that was resumed has its earlier end above what it measured later.
+        run.ended = None;
         match entry {
             JournalLine::Header(_) => return Err(damaged(number, "a second header")),
             JournalLine::Point(point) => {
                 point.check_windows().map_err(|why| damaged(number, &why))?;
                 let parts = run.ranks.parts_of(&point);
+                run.lines_read += 1;
                 each(
                     &run.header,
                     MeasuredLine::Point(Box::new(point.into_owned()), parts),
@@ -642,8 +678,9 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<(R
                 run.ranks.record(part.into_owned());
             }
             JournalLine::Lost(lost) => run.ranks.lost.push(lost.into_owned()),
-            JournalLine::End(end) => run.ranks.ended = Some(end),
+            JournalLine::End(end) => run.ended = Some(end.into_owned()),
             JournalLine::Watched(interval) => {
+                run.lines_read += 1;
                 each(
                     &run.header,
                     MeasuredLine::Interval(Box::new(interval.into_owned())),

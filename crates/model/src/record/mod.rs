@@ -13,6 +13,7 @@ pub mod loop_record;
 mod merge;
 pub mod ranks;
 mod recording;
+mod run_end;
 mod stall;
 mod verified;
 pub mod visits;
@@ -25,13 +26,13 @@ pub use imported::Imported;
 pub use loop_record::LoopRecord;
 pub use merge::RankMerge;
 pub use ranks::{
-    RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RankedPoint, RanksEnd,
-    TargetIdentity,
+    RankClock, RankFacts, RankGroup, RankLines, RankLost, RankRecord, RankedPoint, TargetIdentity,
 };
 pub use recording::{
     End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
     WINDOW, Window,
 };
+pub use run_end::{Ending, HowEnded, RunEnd};
 pub use stall::{StallChange, StallEvent};
 pub use verified::{Verified, WrongBlock};
 pub use watched::{

@@ -169,13 +169,6 @@ pub struct RankLost {
     pub how: String,
 }
 
-/// The end of a run with ranks: the last line of its journal. A run without it was killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RanksEnd {
-    /// The exit status of all ranks.
-    pub status: u8,
-}
-
 /// All lines of ranks in a journal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RankLines {
@@ -183,8 +176,6 @@ pub struct RankLines {
     pub parts: Vec<RankedPoint>,
     /// The ranks that were lost.
     pub lost: Vec<RankLost>,
-    /// How the run ended; `None` if it still runs, was killed, or has no ranks.
-    pub ended: Option<RanksEnd>,
     /// Records whose merged point has not come.
     pending: Vec<RankRecord>,
 }

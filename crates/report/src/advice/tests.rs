@@ -6,19 +6,10 @@ use crate::golden;
 use rigel_analyse::{Advice, Decision, examples};
 use rigel_model::DemandKind;
 use rigel_model::examples::stream;
-use rigel_model::record::RankLines;
 use rigel_model::{Finding, FindingName};
 
 fn run() -> Run {
-    Run {
-        header: examples::header(),
-        points: Vec::new(),
-        imported: Vec::new(),
-        watched: Vec::new(),
-        stalls: Vec::new(),
-        ranks: RankLines::default(),
-        cut: false,
-    }
+    Run::begun(examples::header())
 }
 
 fn doubted() -> RunTrust {

@@ -565,15 +565,11 @@ mod tests {
             },
             findings: Vec::new(),
             ranks: None,
+            says_end: false,
         };
         Run {
-            header,
-            points: Vec::new(),
-            watched: Vec::new(),
-            stalls: Vec::new(),
             imported,
-            ranks: rigel_model::record::RankLines::default(),
-            cut: false,
+            ..Run::begun(header)
         }
     }
 

@@ -21,7 +21,7 @@ impl Verb for SoakRequest {
         run.joined().iter().for_each(|record| reader.add(record));
         let parts = run.ranks.parts.iter();
         parts.for_each(|point| reader.add_parts(&point.parts));
-        reader.end(run.header.ranks.as_deref(), &run.ranks);
+        reader.end(run);
         Box::new(reader.result(self))
     }
 
@@ -33,7 +33,7 @@ impl Verb for SoakRequest {
                 reader.add_parts(&parts);
             }
         })?;
-        reader.end(run.header.ranks.as_deref(), &run.ranks);
+        reader.end(&run);
         Ok((run, Box::new(reader.result(self))))
     }
 
@@ -102,6 +102,12 @@ impl VerbResult for SoakResult {
     }
 
     fn subject<'a>(&self, name: &str, run: &'a Run, verb: &dyn Verb) -> Option<Subject<'a>> {
-        Some(subject::of_soak(name, &run.header, verb, self, !run.cut))
+        Some(subject::of_soak(
+            name,
+            &run.header,
+            verb,
+            self,
+            run.is_complete(),
+        ))
     }
 }

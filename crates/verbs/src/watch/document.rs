@@ -80,7 +80,7 @@ pub(super) fn schema() -> Schema {
 /// The report as one JSON document.
 pub(super) fn json(report: Reported, result: &WatchResult) -> String {
     data::document(&WatchReport {
-        head: Head::of(&report.run.header),
+        head: Head::of(&report.run.header).ended(report.ended),
         conclusion: report.conclusion,
         trust: report.trust,
         watch: result,
