@@ -10,8 +10,11 @@ use rigel_device::engine::opened::Opened;
 use rigel_device::engine::volume::Volume;
 use rigel_device::engine::{self, Engine, guard};
 use rigel_model::record::{PointRecord, Verified};
+use rigel_model::workload::content::Sectors;
 use rigel_model::{Cause, GIB, Layout, MIB, Mix, Pattern, Point, Ratio, Until, WarmUp, WrongBytes};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const SIZE: u64 = 16 * MIB;
@@ -152,6 +155,50 @@ fn what_nobody_has_written_is_unknown_and_not_wrong() {
         assert_eq!(
             (found.blocks + found.unknown, &found.wrong[..]),
             (BLOCKS, &[][..]),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn zeros_where_the_run_has_read_what_was_written_are_wrong() {
+    for name in engine_names() {
+        let file = scratch_file(&format!("truth-verify-gone-{name}"), SIZE);
+        let mut whole = vec![0; usize::try_from(SIZE).unwrap()];
+        Sectors::of_file(77).write(&mut whole, 0, 0);
+        std::fs::write(&file.path, &whole).unwrap();
+        let engine = looking(name, &file.path, (SIZE, LENGTH), false);
+        let record = measure(&*engine, &all_blocks());
+        let found_before = found(&record);
+        assert_eq!(
+            (found_before.blocks, found_before.wrong_blocks),
+            (BLOCKS, 0),
+            "{name}"
+        );
+
+        let lost: Vec<u64> = (0..10).map(|at| (37 * at + 5) * BLOCK).collect();
+        let blocks = File::options().write(true).open(&file.path).unwrap();
+        for offset in &lost {
+            let zeros = vec![0; usize::try_from(BLOCK).unwrap()];
+            blocks.write_all_at(&zeros, *offset).unwrap();
+        }
+        blocks.sync_all().unwrap();
+        let record = measure(&*engine, &all_blocks());
+        assert_eq!(
+            failures(&record),
+            BTreeMap::from([(WrongBytes::Gone, 10)]),
+            "{name}"
+        );
+        let mut named: Vec<u64> = found(&record).wrong.iter().map(|one| one.offset).collect();
+        named.sort_unstable();
+        assert_eq!(named, lost, "{name}");
+
+        // Who has not read them before cannot know it.
+        let engine = looking(name, &file.path, (SIZE, LENGTH), false);
+        let record = measure(&*engine, &all_blocks());
+        assert_eq!(
+            (found(&record).unknown, found(&record).wrong_blocks),
+            (10, 0),
             "{name}"
         );
     }

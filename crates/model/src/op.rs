@@ -110,12 +110,15 @@ pub enum WrongBytes {
     Misdirected,
     /// What nothing has written.
     Rotten,
+    /// Zeros, where something had been written.
+    Gone,
 }
 
 impl WrongBytes {
     /// Every way, in the order of reports.
-    pub const ALL: [WrongBytes; 4] = [
+    pub const ALL: [WrongBytes; 5] = [
         WrongBytes::Rotten,
+        WrongBytes::Gone,
         WrongBytes::Misdirected,
         WrongBytes::Torn,
         WrongBytes::Stale,
@@ -128,6 +131,7 @@ impl WrongBytes {
             WrongBytes::Torn => "torn",
             WrongBytes::Misdirected => "misdirected",
             WrongBytes::Rotten => "rotten",
+            WrongBytes::Gone => "gone",
         }
     }
 }

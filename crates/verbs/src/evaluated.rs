@@ -201,6 +201,9 @@ impl Evaluated {
         {
             own.sentence = format!("{}. {}", capital(&wrong.what), own.sentence);
         }
+        if let Some(unknown) = self.results.verified().as_ref().and_then(verified::unknown) {
+            let _ = write!(own.sentence, " {unknown}");
+        }
         if let Some(modes) = findings.find(|finding| finding.is(FindingName::Modes)) {
             let _ = write!(own.sentence, " {}.", capital(&modes.what));
         }

@@ -61,6 +61,20 @@ fn named(wrong: &WrongBlock, members: &[VolumeMember]) -> String {
     )
 }
 
+/// Says that blocks were not compared, beside others that were as written; `None` if all were.
+pub fn unknown(verified: &Verified) -> Option<String> {
+    let is_apart = verified.unknown > 0 && verified.wrong_blocks == 0 && verified.blocks > 0;
+    is_apart.then(|| {
+        format!(
+            "{} not compared: Rigel may never have written them.",
+            match verified.unknown {
+                1 => "1 block that was read was".into(),
+                blocks => format!("{} blocks that were read were", count(blocks as f64)),
+            }
+        )
+    })
+}
+
 /// How many blocks were as they were written, and what it cost to know.
 pub fn sentence(verified: &Verified) -> Option<String> {
     if verified.blocks == verified.wrong_blocks {

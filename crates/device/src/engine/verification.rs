@@ -1,8 +1,9 @@
 //! What the blocks of a volume hold, and whether they do.
 //!
 //! Input: the writes of a run, and the blocks that it reads. Output: content for each write, and [`Verified`]. It is
-//! known what a block holds if Rigel filled its file, or if this run wrote the block. A read that overlaps a write may
-//! find either, and where blocks were only probed, one that Rigel has not written is no fault of the device.
+//! known what a block holds if Rigel filled its file, or if this run wrote the block or once read it as written. A read
+//! that overlaps a write may find either, and where blocks were only probed, one that Rigel has not written is no fault
+//! of the device.
 
 use super::guard;
 use super::ledger::Ledger;
@@ -72,8 +73,8 @@ enum BlockSeen {
 #[derive(Debug)]
 struct Verification {
     ledger: Ledger,
-    /// The units that this run has written.
-    written: CoverageMap,
+    /// The units that this run has written, or has read as they were written.
+    known: CoverageMap,
     /// Bytes of a unit.
     unit: u64,
     /// The number of each file's first unit in the ledger.
@@ -93,8 +94,8 @@ pub(super) struct SubmittedOp {
     generation: u64,
     /// The oldest generation that each unit of a read may hold.
     floors: Vec<u64>,
-    /// True if this run had written all that is read.
-    is_written: bool,
+    /// True if all that is read was known.
+    is_known: bool,
 }
 
 impl VolumeContents {
@@ -163,7 +164,7 @@ impl VolumeContents {
         }
         self.verification = Some(Verification {
             ledger: Ledger::new(units),
-            written: CoverageMap::new(units),
+            known: CoverageMap::new(units),
             unit,
             first_units,
             found: Mutex::default(),
@@ -201,9 +202,9 @@ impl VolumeContents {
             let floor = |unit| verification.ledger.floor(unit);
             op.floors.clear();
             op.floors.extend(verification.units(op).map(floor));
-            op.is_written = verification
+            op.is_known = verification
                 .units(op)
-                .all(|unit| verification.written.has_touched(unit));
+                .all(|unit| verification.known.has_touched(unit));
         }
     }
 
@@ -241,7 +242,7 @@ impl VolumeContents {
             for unit in verification.units(op) {
                 let is_written = is_done && verification.is_whole(op, unit);
                 if is_written {
-                    verification.written.touch(unit);
+                    verification.known.touch(unit);
                 }
                 let generation = is_written.then_some(op.generation);
                 verification.ledger.end(unit, generation);
@@ -256,6 +257,12 @@ impl VolumeContents {
             &memory[..op.length as usize],
             verification.unit,
         );
+        if matches!(compared, BlockSeen::Right) {
+            verification
+                .units(op)
+                .filter(|unit| verification.is_whole(op, *unit))
+                .for_each(|unit| verification.known.touch(unit));
+        }
         let mut found = verification.found();
         if matches!(compared, BlockSeen::Unknown) {
             found.unknown += 1;
@@ -334,7 +341,7 @@ impl SubmittedOp {
 
     /// Compares every sector of a read with what it must hold.
     fn compare(&self, contents: &FileContents, memory: &[u8], unit: u64) -> BlockSeen {
-        let is_certain = self.is_written || contents.described == Described::Whole;
+        let is_certain = self.is_known || contents.described == Described::Whole;
         if !is_certain && contents.described == Described::No {
             return BlockSeen::Unknown;
         }
@@ -360,7 +367,8 @@ impl SubmittedOp {
                         SectorHeld::Flipped { .. } => WrongBytes::Rotten,
                         _ if !is_certain => return BlockSeen::Unknown,
                         SectorHeld::OtherFile(_) => WrongBytes::Misdirected,
-                        SectorHeld::Zeros | SectorHeld::Unknown => WrongBytes::Rotten,
+                        SectorHeld::Zeros => WrongBytes::Gone,
+                        SectorHeld::Unknown => WrongBytes::Rotten,
                     };
                     return self.wrong(number, how, held.to_string());
                 }
