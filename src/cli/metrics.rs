@@ -93,7 +93,7 @@ impl Metrics {
             group.clone_from(&header.ranks);
             let request: Option<SoakRequest> = header.invocation.asked("soak");
             *soak = request.map(|request| {
-                let reader = SoakReader::new(&request.objectives);
+                let reader = SoakReader::new(&request);
                 (request, reader)
             });
         }

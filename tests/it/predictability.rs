@@ -845,3 +845,65 @@ fn no_change_and_no_usual_rate_lies_beyond_what_was_measured() {
     }
     assert!(changes + slowdowns > 0, "nothing was found in any of them");
 }
+
+#[test]
+fn a_clock_that_is_set_during_a_soak_makes_no_hours_of_its_minutes() {
+    let place = crate::common::Place::new("soak-clock-set");
+    let line =
+        "soak sim:4,100us --work 400ops --every 1m --for 20m --seed 3 --out out --no-progress";
+    let output = crate::common::rigel(&place, line).output().unwrap();
+    assert!(
+        output.status.code().is_some_and(|code| code != 1),
+        "{output:?}"
+    );
+    let path = place.0.join("out/journal.jsonl");
+    let report = || {
+        let output = crate::common::rigel(&place, "report out --json")
+            .output()
+            .unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let begins = json["rounds"].as_array().unwrap().iter().map(|round| {
+            let begin: Moment = round["begin"].as_str().unwrap().parse().unwrap();
+            begin
+        });
+        let findings = json["findings"].as_array().unwrap();
+        let set: Vec<String> = findings
+            .iter()
+            .filter(|finding| finding["name"] == "clock-set")
+            .map(|finding| finding["what"].as_str().unwrap().to_string())
+            .collect();
+        (begins.collect::<Vec<Moment>>(), set)
+    };
+    let (before, said) = report();
+    assert_eq!((before.len(), said), (20, Vec::new()));
+    // An hour back before round 8, two forward before round 13.
+    let text = std::fs::read_to_string(&path).unwrap();
+    let set = |(at, line): (usize, &str)| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let by = match at {
+            8..=12 => -3600,
+            13..=20 => 3600,
+            _ => 0,
+        };
+        if by != 0 && line["point"].is_object() {
+            let started: Moment = line["point"]["started"].as_str().unwrap().parse().unwrap();
+            line["point"]["started"] = started.plus_seconds(by).to_string().into();
+        }
+        line.to_string() + "\n"
+    };
+    let edited: String = text.lines().enumerate().map(set).collect();
+    std::fs::write(&path, edited).unwrap();
+    let (after, said) = report();
+    // Times of the timetable and of the engine are whole seconds apart.
+    assert!(
+        before
+            .iter()
+            .zip(&after)
+            .all(|(one, other)| one.since(*other).abs() <= 2),
+        "{before:?} {after:?}"
+    );
+    assert!(
+        said.len() == 1 && said[0].contains("before round 8 the clock was set back by"),
+        "{said:?}"
+    );
+}

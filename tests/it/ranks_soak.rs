@@ -66,7 +66,7 @@ fn soaked(place: &Place) -> (Header, SoakResult) {
 
 /// Round by round, as the program reads it.
 fn read(directory: &std::path::Path) -> (Header, SoakResult) {
-    let mut reader = SoakReader::new(&[]);
+    let mut reader = SoakReader::new(&request());
     let run = journal::scan(directory, &mut |_, measured| {
         let MeasuredLine::Point(record, parts) = measured else {
             panic!("a soak has rounds");
@@ -152,7 +152,7 @@ fn a_soak_of_one_process_has_no_hosts() {
     let place = Place::new("soak-alone");
     let (mut header, _) = soaked(&place);
     header.ranks = None;
-    let mut reader = SoakReader::new(&[]);
+    let mut reader = SoakReader::new(&request());
     reader.end(&Run::begun(header.clone()));
     let result = reader.result(&request());
     assert_eq!(result.hosts, None);

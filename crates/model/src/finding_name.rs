@@ -265,6 +265,9 @@ finding_names! {
             "Throughput, or response time of an open loop, changed by 10 % within a point \
              ([Steady](methods/statistics.md#steady)).",
             "Measure longer, or at a quieter time.";
+        ClockSet = "clock-set", Aside, "note",
+            "The clock was set during a soak; rounds keep the earlier clock's times.",
+            "Nothing.";
         ClockBack = "clock-back", Aside, "note",
             "The clock was set back between rounds; they are sorted by date.",
             "Nothing.";

@@ -21,3 +21,4 @@ pub mod soak;
 pub mod soak_request;
 pub mod types;
 pub mod verdict;
+mod wall_clock;

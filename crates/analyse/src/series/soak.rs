@@ -8,6 +8,7 @@ use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, pauses, round};
 use super::types::{Predictability, PredictabilityTerms};
+use super::wall_clock::WallClock;
 use crate::figures::latency::LatencySummary;
 use crate::figures::modes::ModesReader;
 use crate::figures::quantity::{counted, per_second, time};
@@ -135,20 +136,23 @@ pub struct SoakReader {
     verified: Option<Verified>,
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
+    clock: WallClock,
 }
 
 impl SoakReader {
-    /// A reader for a soak with these `objectives`, without rounds yet.
-    pub fn new(objectives: &[Objective]) -> Self {
+    /// A reader for a soak of this request, without rounds yet.
+    pub fn new(request: &SoakRequest) -> Self {
         Self {
-            objectives: objectives.to_vec(),
+            objectives: request.objectives.clone(),
+            clock: WallClock::new(request.every),
             ..Self::default()
         }
     }
 
     /// Adds a record; records that are not rounds are ignored.
     pub fn add(&mut self, record: &PointRecord) {
-        if let Some(round) = round(record, &self.objectives) {
+        if let Some(mut round) = round(record, &self.objectives) {
+            self.clock.correct(&mut round, record.began);
             self.causes.add(&round, record);
             let verified = [self.verified.as_ref(), record.verified.as_ref()];
             self.verified = Verified::sum(verified.into_iter());
@@ -209,6 +213,7 @@ impl SoakReader {
         };
         let findings = order(&mut self.rounds)
             .into_iter()
+            .chain(self.clock.finding())
             .chain(self.causes.findings())
             .chain(self.credit.finding())
             .chain(self.stalled())

@@ -17,7 +17,7 @@ use std::path::Path;
 
 impl Verb for SoakRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
-        let mut reader = SoakReader::new(&self.objectives);
+        let mut reader = SoakReader::new(self);
         run.joined().iter().for_each(|record| reader.add(record));
         let parts = run.ranks.parts.iter();
         parts.for_each(|point| reader.add_parts(&point.parts));
@@ -26,7 +26,7 @@ impl Verb for SoakRequest {
     }
 
     fn scan(&self, path: &Path) -> Result<(Run, Box<dyn VerbResult>), Error> {
-        let mut reader = SoakReader::new(&self.objectives);
+        let mut reader = SoakReader::new(self);
         let run = journal::scan(path, &mut |_, measured| {
             if let MeasuredLine::Point(record, parts) = measured {
                 reader.add(&record);
