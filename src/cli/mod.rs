@@ -154,6 +154,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         output::complain(&error);
         return error.exit_status();
     }
+    stop::survive_file_size_limit();
     if touches_storage(&arguments) {
         attend::attended(is_watch, || run(arguments))
     } else {

@@ -2,7 +2,7 @@
 
 use rigel_device::{bounded, clock, rights};
 use rigel_model::{Error, Nanos, failed};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
@@ -38,6 +38,13 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     bounded::heed(Arc::clone(&stop));
     state.stop = Some(Arc::clone(&stop));
     Ok(stop)
+}
+
+/// Makes a write beyond the limit of file sizes an error, as one to a full disk is, and not the end of
+/// this process. Programs that it starts have the signal as usual.
+pub(super) fn survive_file_size_limit() {
+    // Without this handler the limit still ends the process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Leaves it to another process to end this one at a second signal.

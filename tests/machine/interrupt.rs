@@ -261,6 +261,48 @@ fn out_of_room(output: &Output) {
     assert!(said.contains("\n  hint: "), "{said}");
 }
 
+/// The program with a limit of the size of its files.
+fn within(place: &Place, bytes: u64, arguments: &str) -> Output {
+    Command::new("prlimit")
+        .arg(format!("--fsize={bytes}"))
+        .arg(env!("CARGO_BIN_EXE_rigel"))
+        .args(arguments.split_whitespace())
+        .current_dir(&place.0)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_limit_of_file_sizes_ends_a_run_as_a_full_disk_does() {
+    test("a_limit_of_file_sizes_ends_a_run", || {
+        need("prlimit", &["--version"])?;
+        let place = Place::new("interrupt-limit");
+        let output = within(&place, 40_000, &format!("{MANY_POINTS} --out run"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("File too large") && said.contains("ulimit -f"),
+            "{said}"
+        );
+        let run = Run::read(&place.0.join("run")).unwrap();
+        assert!(!run.cut && !run.points.is_empty() && run.points.len() < 20);
+        let resumed = rigel(&place, "orion --resume run").output().unwrap();
+        assert!(resumed.status.success(), "{resumed:?}");
+
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        let line = "curve storage --scratch-size 64MiB --depth 1 --out curve";
+        let output = within(&place, 10 << 20, line);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("filling the scratch file") && said.contains("ulimit -f"),
+            "{said}"
+        );
+        assert!(entries(&place.0.join("storage")).is_empty());
+        Ok(())
+    });
+}
+
 #[test]
 fn a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed() {
     test(

@@ -7,7 +7,7 @@ use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use rigel_model::{Coordinates, Moment, Nanos};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn read(path: &Path) -> Run {
@@ -556,6 +556,83 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
             Ok(())
         },
     );
+}
+
+/// The directory that a soak names for rounds that its journal did not take, and the run in it.
+fn rest(said: &str) -> (PathBuf, Run) {
+    let named = said.split("could not be written there: '").nth(1);
+    let named = named.and_then(|rest| rest.split('\'').next());
+    let place = PathBuf::from(named.unwrap_or_else(|| panic!("no place is named: {said}")));
+    let run = read(&place);
+    (place, run)
+}
+
+#[test]
+fn a_soak_whose_journal_is_removed_ends_and_writes_its_last_round_elsewhere() {
+    let place = Place::new("soak-removed");
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let out = place.0.join("runs/run");
+    let line = format!(
+        "soak storage --scratch-size 64MiB --work 20ops --every 1s --for 10h --no-progress --out {}",
+        text(&out)
+    );
+    let child = rigel(&place, &line)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let journal = out.join("journal.jsonl");
+    wait_until("a round is done", || {
+        std::fs::read_to_string(&journal).is_ok_and(|text| text.lines().count() >= 2)
+    });
+    std::fs::remove_dir_all(&out).unwrap();
+    // Nobody stops it.
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("was removed during this run"), "{said}");
+    let (rest, run) = rest(&said);
+    assert!(rest.starts_with(place.0.join("runs")), "{rest:?}");
+    assert_eq!(run.points.len(), 1, "it went on after that round");
+    assert!(!run.is_complete());
+}
+
+#[test]
+fn rounds_that_a_full_disk_never_took_are_written_where_temporary_files_are() {
+    common::test("rounds_that_a_full_disk_never_took", || {
+        let place = Place::new("soak-full-end");
+        let small = Mounted::in_memory(&place, "size=160k")?;
+        for name in ["storage", "temporary"] {
+            std::fs::create_dir(place.0.join(name)).unwrap();
+        }
+        let line = "soak storage --scratch-size 64MiB --work 20ops --every 1s --for 10h \
+                    --no-progress --out small/run";
+        let mut child = rigel(&place, line)
+            .env("TMPDIR", place.0.join("temporary"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let journal = small.0.join("run/journal.jsonl");
+        wait_until("a round is done", || {
+            std::fs::read_to_string(&journal).is_ok_and(|text| text.lines().count() >= 2)
+        });
+        let _ = std::fs::write(small.0.join("filler"), vec![1; 1 << 20]);
+        assert!(told.any(|line| line.contains("until they can be written: 2 rounds")));
+        signal(child.id(), "INT");
+        let said: Vec<String> = told.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        let (rest, after) = rest(&said.join("\n"));
+        assert!(rest.starts_with(place.0.join("temporary")), "{rest:?}");
+        // Together they have every round once.
+        let all = [numbers(&read(&journal)), numbers(&after)].concat();
+        assert!(after.points.len() >= 2, "{all:?}");
+        assert!(all.windows(2).all(|two| two[0] < two[1]), "{all:?}");
+        Ok(())
+    });
 }
 
 #[test]

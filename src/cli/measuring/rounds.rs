@@ -252,6 +252,7 @@ fn prepare_and_measure(
         longest: done.longest,
         seed: job.options.seed,
         together: membership.joined(),
+        header: &header,
     };
     // Preparing the target again needs the whole job.
     let Some(mut journal) = job.journal.take() else {

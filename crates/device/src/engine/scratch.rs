@@ -368,17 +368,27 @@ fn fill(
     progress: &mut dyn FnMut(Bytes, Bytes) -> bool,
 ) -> Result<(), Error> {
     let failed = |error: std::io::Error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::FileTooLarge => {
+                "raise the limit of file sizes (ulimit -f), or request less with --scratch-size"
+            }
+            _ => "check the free space of the filesystem, and your quota",
+        };
         failed!(
             "filling the scratch file {name} failed: {error}",
-            "check the free space of the filesystem, and your quota",
+            hint,
             name = name.display()
         )
     };
     // Reserve the space at once, so that the file has few extents and a full filesystem shows now.
     // Not every filesystem can.
     let reserved = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes.0);
-    if let Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) = reserved {
-        return Err(failed(std::io::ErrorKind::StorageFull.into()));
+    match reserved {
+        Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => {
+            return Err(failed(std::io::ErrorKind::StorageFull.into()));
+        }
+        Err(too_large @ rustix::io::Errno::FBIG) => return Err(failed(too_large.into())),
+        _ => {}
     }
     // Bypass the page cache if the filesystem allows it: filling should not evict pages of other
     // programs.

@@ -5,7 +5,8 @@
 //! target is prepared again for the next round. The same happens if all operations of a round
 //! failed, or if the target's path now leads elsewhere. If the target is missing, the round is
 //! recorded as not measured. If the journal cannot be written, rounds are held in memory until it
-//! can. A round in the journal is dropped from memory, so memory use does not grow.
+//! can; once the journal was removed, the soak ends. Rounds that are in memory at the end are written to another
+//! journal. A round in the journal is dropped from memory, so memory use does not grow.
 //!
 //! Several ranks measure each round together, and this is rank 0. They prepare their targets again
 //! together. A lost rank, or one that cannot open its sessions, ends the soak: the sum of fewer
@@ -16,12 +17,13 @@ use super::ranks::Reopen;
 use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_device::clock::{self, Clock};
-use rigel_model::record::journal::Journal;
+use rigel_model::record::journal::{Header, Journal, refuse_unusable};
 use rigel_model::record::ranks::RankRecord;
-use rigel_model::record::{End, PointRecord, Window};
-use rigel_model::{Coordinates, Error, Moment, Nanos, Point};
+use rigel_model::record::{End, HowEnded, PointRecord, RunEnd, Window};
+use rigel_model::{Coordinates, Error, Moment, Nanos, Point, failed, shell_path};
 use rigel_ranks::Ranks;
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Poll interval for a stop request while waiting for the next round.
@@ -48,6 +50,8 @@ pub struct Soak<'a> {
     pub seed: u64,
     /// The ranks that measure each round together; `None` if this process measures alone.
     pub together: Option<&'a Ranks>,
+    /// The first line of the journal.
+    pub header: &'a Header,
 }
 
 /// A round, and what each rank measured of it.
@@ -59,9 +63,42 @@ impl Soak<'_> {
     ///
     /// # Errors
     /// More rounds than can be held in memory could not be written, or some could not be written at
-    /// the end; or a rank was lost or cannot go on.
+    /// the end: they are in another journal, which is named. Or the journal was removed, or a rank was
+    /// lost or cannot go on.
     pub fn measure(
         &self,
+        bench: Option<Bench>,
+        again: &mut Reopen,
+        journal: &mut Journal,
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<(), Error> {
+        let mut held = Held::default();
+        let measured = self.measure_held(&mut held, bench, again, journal, stop, listen);
+        let Err(unwritten) = held.write_all(journal) else {
+            return measured;
+        };
+        let why = measured.err().unwrap_or(unwritten);
+        let rounds = counted(held.rounds.len() as u64, "round");
+        Err(match held.save_beside(journal.path(), self.header, &why) {
+            Some(place) => failed!(
+                "{what}; {rounds} that could not be written there: '{saved}'",
+                format!("rigel report {}", shell_path(&place)),
+                what = why.what(),
+                saved = place.display()
+            ),
+            None => failed!(
+                "{what}; lost with it: {rounds} that no other place took",
+                why.hint(),
+                what = why.what()
+            ),
+        })
+    }
+
+    /// The same with the rounds that could not be written in `held`.
+    fn measure_held(
+        &self,
+        held: &mut Held,
         mut bench: Option<Bench>,
         again: &mut Reopen,
         journal: &mut Journal,
@@ -69,7 +106,6 @@ impl Soak<'_> {
         listen: &mut Listen,
     ) -> Result<(), Error> {
         let time = Timetable::new(self, bench.as_ref());
-        let mut held = Held::default();
         let mut number = self.last + 1;
         let mut longest = self.longest;
         loop {
@@ -262,7 +298,7 @@ impl Held {
     ) -> Result<(), Error> {
         self.rounds.push_back(round);
         match self.write_all(journal) {
-            Err(error) if self.rounds.len() < HELD_MAX => {
+            Err(error) if self.rounds.len() < HELD_MAX && !journal.is_removed() => {
                 let held = self.rounds.len();
                 // Not again after each round of a night.
                 if held.is_power_of_two() {
@@ -282,6 +318,39 @@ impl Held {
             self.rounds.pop_front();
         }
         Ok(())
+    }
+
+    /// Writes these rounds to a journal of their own: beside the directory of the other one, or where
+    /// temporary files are. Returns its directory, if one of these places took all.
+    fn save_beside(&self, journal: &Path, header: &Header, why: &Error) -> Option<PathBuf> {
+        let run = journal.parent().and_then(Path::file_name);
+        let stem = run.unwrap_or_default().to_string_lossy();
+        let name = format!("{stem}-rest-{}", std::process::id());
+        let beside = journal.parent().and_then(Path::parent);
+        let beside = beside.map(|above| above.join(&name));
+        let places = beside.into_iter().chain([std::env::temp_dir().join(name)]);
+        places.into_iter().find(|place| {
+            // Made here, so that nothing of another user is in it.
+            if refuse_unusable(place).is_err() || std::fs::create_dir(place).is_err() {
+                return false;
+            }
+            let saved = self.save(place, header, why).is_ok();
+            if !saved {
+                let _ = std::fs::remove_dir_all(place);
+            }
+            saved
+        })
+    }
+
+    fn save(&self, place: &Path, header: &Header, why: &Error) -> Result<(), Error> {
+        let mut journal = Journal::create(place, header)?;
+        for (record, parts) in &self.rounds {
+            journal.point_of_ranks(parts, record)?;
+        }
+        journal.end(&RunEnd {
+            how: HowEnded::Failed(why.what().to_string()),
+            status: why.exit_status(),
+        })
     }
 }
 

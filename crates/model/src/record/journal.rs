@@ -418,6 +418,17 @@ impl Journal {
         }))
     }
 
+    /// True if the file has no name any more: it is deleted when it is closed, with everything written
+    /// to it.
+    pub fn is_removed(&self) -> bool {
+        rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn append(&mut self, lines: &[impl Serialize]) -> Result<(), Error> {
         let mut text = Vec::new();
         for line in lines {
@@ -425,8 +436,7 @@ impl Journal {
                 .expect("a journal line is made of maps with text keys");
             text.push(b'\n');
         }
-        // A file without a name is deleted when it is closed, with everything written to it.
-        if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
+        if self.is_removed() {
             return Err(failed!(
                 "'{path}' was removed during this run",
                 "start another run, and leave its directory in place until it ends",
@@ -448,6 +458,9 @@ impl Journal {
             let hint = match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                     "free some space, then resume with --resume"
+                }
+                ErrorKind::FileTooLarge => {
+                    "raise the limit of file sizes (ulimit -f), then resume with --resume"
                 }
                 _ => "resume with --resume when the directory is writable",
             };
