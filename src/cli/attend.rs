@@ -1,19 +1,22 @@
 //! The process that was started, beside the one that touches the storage.
 //!
-//! It passes signals on and returns the other's exit status. After a signal it does not wait for
-//! storage that does not answer: it leaves the other process behind by its number, and ends. A
-//! second signal ends both at once.
+//! It passes signals on and returns the other's exit status. After a signal it does not wait for a
+//! target that does not answer: it leaves the other process behind by its number, and ends. Once the
+//! other process says that it only needs its journal, one wait may take ten seconds: slow storage is
+//! no hung target. A second signal ends both at once. If the other process comes to no end of its own,
+//! this one says what to do.
 
 use super::output::remark;
 use super::stop;
 use rigel_device::bounded;
-use rigel_device::engine::fork::{Child, Forked, fork};
+use rigel_device::engine::fork::{Child, ChildNews, Forked, fork};
 use rigel_device::{clock, rights};
 use rigel_model::{Nanos, STALLED};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Interval at which the other process is looked at after a signal, and while it ends.
 const LOOK: Nanos = Nanos::from_millis(50);
@@ -31,14 +34,37 @@ const ENDING: Nanos = Nanos::from_secs(1);
 /// The exit status of a process that was ended by a signal, and of one that was left behind.
 const ENDED: u8 = 1;
 
+/// What this process tells its parent by, if it has one.
+static PARENT: Mutex<Option<File>> = Mutex::new(None);
+
+fn parent() -> MutexGuard<'static, Option<File>> {
+    PARENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells the process that attends to this one, if there is one.
+fn tell(news: &ChildNews) {
+    parent().iter_mut().for_each(|parent| news.tell(parent));
+}
+
+/// The run has a journal from now on: `what_to_do` are commands for a run that comes to no end.
+pub(super) fn has_journal(what_to_do: String) {
+    tell(&ChildNews::Journal(what_to_do));
+}
+
+/// Nothing is asked of the target any more.
+pub(super) fn is_measured() {
+    tell(&ChildNews::Measured);
+}
+
 /// Runs the program in a second process, if that is possible. Returns its exit status, in both.
 pub(super) fn attended(is_watch: bool, run: impl FnOnce() -> u8) -> u8 {
     match fork() {
         None => run(),
         Some(Forked::Child(sender)) => {
             stop::leave_second_signal();
+            *parent() = Some(sender);
             let status = run();
-            end(status, sender);
+            end(status);
             status
         }
         Some(Forked::Parent(child)) => {
@@ -53,7 +79,7 @@ pub(super) fn attended(is_watch: bool, run: impl FnOnce() -> u8) -> u8 {
 
 /// Tells the exit status. If a thread is left behind, this process cannot end: then it lets go of its
 /// output, for which others may wait.
-fn end(status: u8, mut sender: File) {
+fn end(status: u8) {
     let left = bounded::left_behind();
     if !left.is_empty() {
         remark(&format!(
@@ -67,7 +93,7 @@ fn end(status: u8, mut sender: File) {
             let _ = rustix::stdio::dup2_stderr(&null);
         }
     }
-    let _ = sender.write_all(&[status]);
+    tell(&ChildNews::Status(status));
 }
 
 /// Watches the other process.
@@ -79,6 +105,10 @@ struct Attendant {
     /// look counts for much more than its interval: this machine may stand still.
     signalled: Option<Nanos>,
     ending: Option<(Nanos, u8)>,
+    /// What to do if the other process comes to no end, once there is a journal.
+    what_to_do: String,
+    /// True once the other process asks nothing of the target any more.
+    is_measured: bool,
     /// Time for which its first thread has been in one wait for a device, and which wait that is.
     blocked: Nanos,
     wait: Option<u64>,
@@ -97,6 +127,8 @@ impl Attendant {
             suspensions,
             signalled: None,
             ending: None,
+            what_to_do: String::new(),
+            is_measured: false,
             blocked: Nanos(0),
             wait: None,
             say_at: STALLED,
@@ -120,9 +152,7 @@ impl Attendant {
             // A process writes its status before it ends. So its state is read before its status: in the
             // other order, one that ends in between would seem to have ended without a status.
             let state = self.child.state();
-            if self.ending.is_none() {
-                self.ending = self.child.read_status().map(|status| (Nanos(0), status));
-            }
+            self.read_news();
             if has_signal && self.is_second_signal() {
                 self.child.kill();
                 return self.leave(ENDED);
@@ -146,9 +176,24 @@ impl Attendant {
                 return self.leave(status);
             }
             let is_late = self.signalled.is_some_and(|time| time >= PATIENCE);
-            if is_late && self.blocked >= ENDING {
+            // The journal may be on slow storage, where one wait is long.
+            let patience = if self.is_measured { STALLED } else { ENDING };
+            if is_late && self.blocked >= patience {
                 self.child.kill();
                 return self.leave(ENDED);
+            }
+        }
+    }
+
+    /// Takes what the other process tells.
+    fn read_news(&mut self) {
+        while self.ending.is_none()
+            && let Some(news) = self.child.read_news()
+        {
+            match news {
+                ChildNews::Journal(what_to_do) => self.what_to_do = what_to_do,
+                ChildNews::Measured => self.is_measured = true,
+                ChildNews::Status(status) => self.ending = Some((Nanos(0), status)),
             }
         }
     }
@@ -182,7 +227,7 @@ impl Attendant {
         };
         let mut waited = Vec::new();
         if self.ending.is_none() {
-            waited.push(PollFd::new(&self.child.status, PollFlags::IN));
+            waited.push(PollFd::new(&self.child.news, PollFlags::IN));
         }
         let own = waited.len();
         waited.extend(
@@ -242,21 +287,33 @@ impl Attendant {
         }
     }
 
-    /// Ends without the other process, unless it ends soon.
+    /// Ends without the other process, unless it ends soon. Says so, if that told no status.
     fn leave(&self, status: u8) -> u8 {
+        let mut has_ended = false;
         for _ in 0..10 {
-            if !matches!(self.child.ended(), Ok(None)) {
-                return status;
+            has_ended = !matches!(self.child.ended(), Ok(None));
+            if has_ended {
+                break;
             }
             std::thread::sleep(std::time::Duration::from_nanos(LOOK.0));
         }
-        if self.ending.is_none() {
-            remark(&format!(
-                "left behind, as the kernel does not end it: process {}, which waits for storage \
-                 that does not answer\n",
-                self.child.pid
-            ));
+        if self.ending.is_some() {
+            return status;
         }
+        let how = match (has_ended, self.is_measured) {
+            (true, true) => "ended before the report was made".into(),
+            (true, false) => "ended at once".into(),
+            (false, _) => format!(
+                "left behind, as the kernel does not end it: process {}, which waits for storage \
+                 that does not answer",
+                self.child.pid
+            ),
+        };
+        let what_to_do = match self.what_to_do.as_str() {
+            "" => String::new(),
+            commands => format!("; {commands}"),
+        };
+        remark(&format!("{how}{what_to_do}\n"));
         status
     }
 }

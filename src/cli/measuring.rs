@@ -9,6 +9,7 @@ mod rank_journal;
 mod resumed;
 pub(super) mod rounds;
 
+use super::attend;
 use super::database;
 use super::exit_status::exit_status;
 use super::membership::Membership;
@@ -22,7 +23,7 @@ use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 pub(super) use args::{BlocksArgs, MeasuringArgs, SHARED, engines, target};
 use benches::Benches;
-pub(super) use job::{Job, begun_in};
+pub(super) use job::{Job, begun_in, commands};
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
 use rigel_analyse::SoFar;
@@ -585,6 +586,7 @@ pub(super) fn measure_announced(
         &mut listen,
         &ended,
     );
+    attend::is_measured();
     progress.borrow().finish();
     let path = job.results.path().to_path_buf();
     if let Err(error) = measured {
@@ -666,7 +668,7 @@ fn prepare_and_measure(
         header.ranks = group.map(Box::new);
         (Journal::create(job.results.path(), &header)?, header, None)
     };
-    job.journal = Some(journal);
+    job.begin(journal, &header);
     ended(&header, None);
     before
         .iter()

@@ -1,7 +1,9 @@
 //! `rigel watch`: the demand of a live host, recorded until it is stopped, without a load of its own.
 
+use super::attend;
 use super::calibrate::size_of_io;
 use super::database::PasswordArgs;
+use super::measuring::commands;
 use super::membership::Membership;
 use super::metrics::WatchMetrics;
 use super::outcome::OutcomeArgs;
@@ -122,8 +124,11 @@ pub(super) fn run(args: &WatchArgs, membership: &Membership) -> Result<u8, Error
     };
     // What others send is read from here on, for weeks: the metrics' clients, databases.
     rights::keep_those_to_trace()?;
+    let verb = rigel_verbs::of(&header)?;
+    attend::has_journal(commands(&*verb, &header, &directory));
     let observed = observe_all(&mut watcher, &mut journal, &header, &stop, args);
     // A watch without --for lasts until it is stopped.
+    attend::is_measured();
     let is_early = stop.load(Ordering::Relaxed) && lasts(&header);
     let observed = observed.map(|()| 0);
     let end = RunEnd::of(&observed, is_early);

@@ -154,6 +154,11 @@ const STATICS: &[KeptStatic] = &[
         why: "the kernel lists the threads of the process",
     },
     KeptStatic {
+        path: "src/cli/attend.rs",
+        name: "PARENT",
+        why: "a process has one parent",
+    },
+    KeptStatic {
         path: "src/cli/live/screen.rs",
         name: "TAKEN",
         why: "the terminal's settings, which a panic restores",

@@ -5,8 +5,8 @@
 //! answers between the hang and the end of the program, which its own log proves.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, rigel, signal, test, text,
-    wait, wait_until,
+    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, processes, rigel, signal,
+    test, text, wait, wait_until,
 };
 use crate::device::{Behaviour, Device};
 use rigel_model::record::journal::Run;
@@ -411,6 +411,77 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
         assert!(warned.contains(&all), "{all}: {warned}");
         Ok(())
     });
+}
+
+#[test]
+fn storage_below_the_journal_that_is_slow_after_a_signal_costs_no_report() {
+    test("storage_below_the_journal_is_slow", || {
+        let _alone = one_at_a_time();
+        let place = Place::new("hang-journal");
+        let file = place.file("image", 256 * MIB);
+        let device = Loop::new(&file)?;
+        need("mkfs.ext4", &["-q", text(&device.0)])?;
+        let mounted = Mounted::new(&device.0, &place)?;
+        drop(Frozen::begin(&mounted.0)?);
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        // One round, and an hour until the next.
+        let line = "soak storage --scratch-size 64MiB --work 20ops --every 1h --for 2h --no-progress \
+                    --out mounted/run";
+        let child = rigel(&place, line)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let run = mounted.0.join("run");
+        wait_until("a round is done", || journal_lines(&run) >= 2);
+        let frozen = Frozen::begin(&mounted.0).ok();
+        assert!(frozen.is_some(), "it could be frozen before");
+        signal(child.id(), "INT");
+        // A target that takes as long is left behind.
+        wait(6000);
+        drop(frozen);
+        let output = child.wait_with_output().unwrap();
+        let (report, said) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            report.contains("The run is not complete: it was stopped after 1 of 2 rounds"),
+            "{report}{said}"
+        );
+        assert!(said.contains("rigel soak --resume mounted/run"), "{said}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_run_that_a_second_signal_ends_says_how_to_go_on() {
+    let place = Place::new("hang-second-says");
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let line = "curve storage --scratch-size 64MiB --depth 1,2 --point-min 1s --point-max 1s --no-progress \
+                --engine psync --out run";
+    let child = rigel(&place, line)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let run = place.0.join("run");
+    // It goes on for twenty seconds at least.
+    wait_until("a visit is done", || journal_lines(&run) >= 2);
+    // Stopped, it does not heed the first signal.
+    let measuring = processes(&child).into_iter().find(|pid| *pid != child.id());
+    signal(measuring.expect("another process measures"), "STOP");
+    signal(child.id(), "INT");
+    wait(500);
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("ended at once; rigel report run; rigel curve --resume run"),
+        "{said}"
+    );
 }
 
 #[test]

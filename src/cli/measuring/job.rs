@@ -1,6 +1,7 @@
 //! A run that is to be made or resumed, and the first line of its journal.
 
 use super::host_lines::HostLines;
+use crate::cli::attend;
 use crate::cli::membership::Membership;
 use crate::cli::output;
 use crate::cli::private_server::{self, Private};
@@ -20,10 +21,11 @@ use rigel_model::record::journal::{self, EngineChoice, Journal};
 use rigel_model::record::{End, HowEnded, PointRecord, RunEnd};
 use rigel_model::{
     Error, Expectation, Invocation, OrionFiles, RunOptions, SqlTarget, Target, TargetFacts,
-    in_line, usage,
+    in_line, shell_path, usage,
 };
 use rigel_verbs::Verb;
 use rigel_verbs::duet::DuetRequest;
+use rigel_verbs::ending::resume_command;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -117,6 +119,13 @@ impl Job {
             *bytes = bytes.or(self.agreement.scratch);
         }
         Ok(())
+    }
+
+    /// Takes the journal, which is made or opened again.
+    pub(super) fn begin(&mut self, journal: Journal, header: &Header) {
+        let place = self.results.path();
+        attend::has_journal(commands(&*self.verb, header, place));
+        self.journal = Some(journal);
     }
 
     /// How the run ends with this outcome; of several ranks, the status is that of all.
@@ -259,6 +268,15 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// The commands for a run that came to no end.
+pub(in crate::cli) fn commands(verb: &dyn Verb, header: &Header, place: &Path) -> String {
+    format!(
+        "rigel report {}; {}",
+        shell_path(place),
+        resume_command(verb, header, Some(place))
+    )
 }
 
 /// The first line of a run's journal, on this bench. It has the points of a verb that lists them.

@@ -5,6 +5,7 @@ use super::job::{Job, header};
 use super::rank_journal::OwnJournal;
 use super::resumed::{self, NamedAgain};
 use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
+use crate::cli::attend;
 use crate::cli::membership::Membership;
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
@@ -176,6 +177,7 @@ pub(in crate::cli) fn measure(
     let notify = |event: &Event| progress.borrow_mut().on_event(event);
     let ranks = &args.outcome.ranks;
     let measured = prepare_and_measure(job, (done, ranks), &stop, &notify, ended);
+    attend::is_measured();
     progress.borrow().finish();
     let stopped = stop.load(Ordering::Relaxed);
     if let Err(error) = measured {
@@ -242,7 +244,7 @@ fn prepare_and_measure(
         let journal = Journal::create(job.results.path(), &header)?;
         (Some(bench), journal, header)
     };
-    job.journal = Some(journal);
+    job.begin(journal, &header);
     ended(&header, None);
     let began = header.started.parse()?;
     let conductor = soak::Soak {

@@ -7,7 +7,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getppid, waitpid};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
 /// The functions of the kernel in which a request waits for a filesystem in another process.
@@ -17,16 +17,58 @@ const FUSE: [&str; 2] = ["request_wait_answer", "__fuse_simple_request"];
 pub enum Forked {
     /// The one that was started.
     Parent(Child),
-    /// The other one, with what it writes its exit status to.
+    /// The other one, with what it tells its parent by.
     Child(File),
+}
+
+/// What the process that touches the storage tells its parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildNews {
+    /// There is a journal; with what to do if the process does not come to an end.
+    Journal(String),
+    /// The target is closed: what follows reads the journal.
+    Measured,
+    /// The exit status: it ends.
+    Status(u8),
+}
+
+impl ChildNews {
+    /// Maximum length of a text, in bytes: the kernel does not divide such a message.
+    const TEXT_MOST: usize = 4000;
+
+    /// Tells the parent. What cannot be told is not reported: the parent has ended, and this process
+    /// with it.
+    pub fn tell(&self, parent: &mut File) {
+        let (kind, text) = match self {
+            Self::Journal(text) => (b'j', text.as_bytes()),
+            Self::Measured => (b'm', &[][..]),
+            Self::Status(status) => (b's', std::slice::from_ref(status)),
+        };
+        let text = &text[..text.len().min(Self::TEXT_MOST)];
+        let length = u16::try_from(text.len()).unwrap_or(0).to_le_bytes();
+        let _ = parent.write_all(&[&[kind][..], &length[..], text].concat());
+    }
+
+    fn read(parent: &mut File) -> io::Result<Self> {
+        let mut head = [0; 3];
+        parent.read_exact(&mut head)?;
+        let [kind, length @ ..] = head;
+        let mut text = vec![0; u16::from_le_bytes(length).into()];
+        parent.read_exact(&mut text)?;
+        Ok(match (kind, &text[..]) {
+            (b's', [status]) => Self::Status(*status),
+            (b'm', []) => Self::Measured,
+            _ => Self::Journal(String::from_utf8_lossy(&text).into_owned()),
+        })
+    }
 }
 
 /// The process that touches the storage, as its parent sees it.
 pub struct Child {
     /// Its number.
     pub pid: Pid,
-    /// It writes its exit status here.
-    pub status: OwnedFd,
+    /// It writes here what it tells.
+    pub news: OwnedFd,
     /// Signals wait until its parent can pass them on.
     held: Option<HeldSignals>,
 }
@@ -67,13 +109,13 @@ pub fn fork() -> Option<Forked> {
     if threads != 1 {
         return None;
     }
-    let (status, sender) = io::pipe().ok()?;
+    let (news, sender) = io::pipe().ok()?;
     let parent = rustix::process::getpid();
     let held = HeldSignals::hold();
     // SAFETY: this process has one thread, so no lock is held by another one.
     match unsafe { libc::fork() } {
         0 => {
-            drop((status, held));
+            drop((news, held));
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
             if getppid() != Some(parent) {
                 // It has died meanwhile.
@@ -85,7 +127,7 @@ pub fn fork() -> Option<Forked> {
             let pid = Pid::from_raw(number).filter(|_| number > 0)?;
             Some(Forked::Parent(Child {
                 pid,
-                status: status.into(),
+                news: news.into(),
                 held: Some(held),
             }))
         }
@@ -107,15 +149,12 @@ impl Child {
         Ok(waited.map(|(_, status)| status))
     }
 
-    /// The exit status that it has written, once; `None` if it has written none, or if it was read before.
-    /// Does not wait.
-    pub fn read_status(&self) -> Option<u8> {
-        let mut waited = [PollFd::new(&self.status, PollFlags::IN)];
+    /// What it tells next; `None` if there is nothing new. Does not wait.
+    pub fn read_news(&self) -> Option<ChildNews> {
+        let mut waited = [PollFd::new(&self.news, PollFlags::IN)];
         let ready = poll(&mut waited, Some(&Timespec::default())).ok()?;
-        let mut status = [0];
-        let mut pipe = File::from(self.status.try_clone().ok().filter(|_| ready > 0)?);
-        pipe.read_exact(&mut status).ok()?;
-        Some(status[0])
+        let mut pipe = File::from(self.news.try_clone().ok().filter(|_| ready > 0)?);
+        ChildNews::read(&mut pipe).ok()
     }
 
     /// The state of its first thread, as the kernel names it: `D` waits for a device, `T` is suspended,
@@ -175,21 +214,30 @@ impl Child {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     #[test]
-    fn an_exit_status_is_read_once_and_never_waited_for() {
-        let (status, mut sender) = io::pipe().unwrap();
+    fn what_is_told_is_read_once_in_its_order_and_never_waited_for() {
+        let (news, sender) = io::pipe().unwrap();
         let child = Child {
             pid: rustix::process::getpid(),
-            status: status.into(),
+            news: news.into(),
             held: None,
         };
-        assert_eq!(child.read_status(), None);
-        sender.write_all(&[3]).unwrap();
-        assert_eq!(child.read_status(), Some(3));
-        assert_eq!(child.read_status(), None);
+        assert_eq!(child.read_news(), None);
+        let mut sender = File::from(OwnedFd::from(sender));
+        let told = [
+            ChildNews::Journal("rigel report run".into()),
+            ChildNews::Measured,
+            ChildNews::Status(3),
+        ];
+        for news in &told {
+            news.tell(&mut sender);
+        }
+        for news in told {
+            assert_eq!(child.read_news(), Some(news));
+        }
+        assert_eq!(child.read_news(), None);
         drop(sender);
-        assert_eq!(child.read_status(), None);
+        assert_eq!(child.read_news(), None);
     }
 }
