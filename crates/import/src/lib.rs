@@ -13,9 +13,11 @@ pub mod iostat;
 mod limits;
 mod listing;
 mod listing_difference;
+mod mhtml;
 pub mod orion;
 mod orion_cells;
 mod orion_histogram;
+mod quotation;
 mod ruler;
 mod samples;
 mod source;
@@ -24,6 +26,7 @@ pub mod table;
 pub mod time;
 
 use flate2::bufread::MultiGzDecoder;
+use quotation::Unquoted;
 use rigel_model::record::Imported;
 use rigel_model::record::imported::Figures;
 use rigel_model::{Error, escaped, failed, usage};
@@ -93,13 +96,15 @@ impl ImportFormat {
     }
 }
 
-/// The text of a file, without a byte order mark. Invalid UTF-8 is replaced: names of hosts and
-/// devices come in many encodings.
+/// The text of a file, without a byte order mark; of MHTML, that of its page. Invalid UTF-8 is
+/// replaced: names of hosts and devices come in many encodings. Blanks that do not break, as mail and
+/// wikis put them, are blanks.
 ///
 /// # Errors
-/// It is UTF-16, which cannot be read, or a damaged or too long compressed file.
+/// It is UTF-16, which cannot be read, MHTML without a page, or a damaged or too long compressed file.
 pub fn text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     let bytes = unpacked(name, &bytes)?.unwrap_or(bytes);
+    let bytes = mhtml::page(name, &bytes)?.unwrap_or(bytes);
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     // In UTF-16, every other byte of ASCII text is zero.
     if is_wide || matches!(bytes[..], [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
@@ -114,10 +119,14 @@ pub fn text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     if text.starts_with(BYTE_ORDER_MARK) {
         text.drain(..BYTE_ORDER_MARK.len_utf8());
     }
+    if text.contains(NO_BREAK_SPACE) {
+        text = text.replace(NO_BREAK_SPACE, " ");
+    }
     Ok(text)
 }
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
+const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// The content of a file that gzip compressed; `None` for another file.
 fn unpacked(name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -163,18 +172,18 @@ pub fn read(
     }
     // Escape terminal control characters before any text appears in a message.
     let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
-    let plain: Vec<Source> = sources
-        .iter()
-        .zip(&texts)
-        .map(|(source, text)| Source { text, ..*source })
-        .collect();
-    for source in &plain {
+    let texts: Vec<Unquoted> = texts.iter().map(|text| quotation::unquoted(text)).collect();
+    for (source, unquoted) in sources.iter().zip(&texts) {
+        let source = &Source {
+            text: &unquoted.text,
+            ..*source
+        };
         let format = format.map_or_else(|| recognise(*source, columns), Ok)?;
         if let Some(lines_max) = format.lines_max() {
             let is_html = format == ImportFormat::Awr && awr::is_html(source.text);
             limits::refuse_oversized(*source, lines_max, is_html)?;
         }
-        let one_file = match format {
+        let mut one_file = match format {
             ImportFormat::Fio if !fio::is_like(source.text) => {
                 logs.push(*source);
                 continue;
@@ -191,6 +200,11 @@ pub fn read(
             ImportFormat::Spool => vec![spool::read(*source)?],
             ImportFormat::CalibrateIo => vec![calibrate_io::read(*source)?],
         };
+        if let Some(first) = one_file.first_mut().filter(|_| !unquoted.prefix.is_empty()) {
+            let prefix = unquoted.prefix;
+            let note = format!("each line begins with '{prefix}', which is left out");
+            first.notes.push(note);
+        }
         one_file.iter().try_for_each(|one| figures.add(one))?;
         match format {
             ImportFormat::Listing => listings.extend(one_file),

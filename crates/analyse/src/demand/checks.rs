@@ -8,7 +8,7 @@ use super::evidence::{
     Bounds, LOG_WRITE, MULTI_BLOCK, PARALLEL_READ, SINGLE_BLOCK, bytes_per_request, divisor,
     divisor_of, is_impossible_size, shared, time_model, times_of, total, total_of, waited,
 };
-use super::rates::{MIB, db_time_s, rate, seconds as seconds_of};
+use super::rates::{MIB, PROFILE_LINES, TWICE, db_time_s, rate, seconds as seconds_of};
 use super::streams::{RandomReadRates, counted_random_reads};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{Printed, ReportKind, StatisticRow, WaitTable};
@@ -17,9 +17,6 @@ use rigel_model::{Finding, FindingName, file_name};
 /// What to do about figures that contradict each other.
 const HINT: &str = "compare the two figures in the report; if it was edited or shortened, make it \
                     again from the snapshots";
-
-/// Reports round twice: 0.3484 to 0.35, and that to 0.4.
-const TWICE: f64 = 1.11;
 
 /// Beginnings of the names of events of storage.
 const STORAGE: &[&str] = &[
@@ -303,43 +300,7 @@ fn blocks(report: &DatabaseReport, findings: &mut Vec<Finding>) {
 
 /// Load profile, I/O profile and statistics of one quantity.
 fn profiles(report: &DatabaseReport, findings: &mut Vec<Finding>) {
-    const PAIRS: &[(&str, &str, f64)] = &[
-        ("Redo size (bytes)", "redo size", 1.0),
-        ("Redo size", "redo size", 1.0),
-        ("Logical read (blocks)", "session logical reads", 1.0),
-        ("Logical reads", "session logical reads", 1.0),
-        ("Physical read (blocks)", "physical reads", 1.0),
-        ("Physical reads", "physical reads", 1.0),
-        ("Physical write (blocks)", "physical writes", 1.0),
-        ("Physical writes", "physical writes", 1.0),
-        ("Read IO requests", "physical read IO requests", 1.0),
-        ("Write IO requests", "physical write IO requests", 1.0),
-        ("Read IO (MB)", "physical read bytes", 1.0 / MIB),
-        ("Write IO (MB)", "physical write bytes", 1.0 / MIB),
-        ("Executes (SQL)", "execute count", 1.0),
-        ("Executes", "execute count", 1.0),
-        (
-            "Total Requests: read",
-            "physical read total IO requests",
-            1.0,
-        ),
-        (
-            "Total Requests: write",
-            "physical write total IO requests",
-            1.0,
-        ),
-        ("Database Requests: read", "physical read IO requests", 1.0),
-        (
-            "Database Requests: write",
-            "physical write IO requests",
-            1.0,
-        ),
-        ("Total (MB): read", "physical read total bytes", 1.0 / MIB),
-        ("Total (MB): write", "physical write total bytes", 1.0 / MIB),
-        ("Database (MB): read", "physical read bytes", 1.0 / MIB),
-        ("Database (MB): write", "physical write bytes", 1.0 / MIB),
-    ];
-    for (line, statistic, factor) in PAIRS {
+    for (line, statistic, factor) in PROFILE_LINES {
         let rows = report.load_profile.iter().chain(&report.io_profile);
         let Some(row) = rows.into_iter().find(|row| row.name == *line) else {
             continue;

@@ -3,7 +3,7 @@
 use super::database_figures::DatabaseFigures;
 use super::event_distribution::{EventDistribution, event_distributions};
 use super::loops::{self, LoopFigures};
-use super::{checks, evidence, notes, report_figures, scale_up, streams};
+use super::{checks, notes, rates, report_figures, scale_up, streams};
 use crate::series::soak::SoakResult;
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{ReportKind, WaitTable};
@@ -188,6 +188,10 @@ fn named(report: &DatabaseReport) -> String {
     let db = who.db_name.clone().or_else(|| who.db_id.clone());
     let db = db.unwrap_or_else(|| "a database".into());
     match (&who.instance, &who.container) {
+        // Every instance of a RAC may have the container open.
+        (Some(instance), Some(container)) if who.is_rac == Some(true) => {
+            format!("{db}/{instance}/{container}")
+        }
         (_, Some(container)) => format!("{db}/{container}"),
         (Some(instance), None) => format!("{db}/{instance}"),
         (None, None) => db,
@@ -221,7 +225,7 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
         database: named(first),
         release: first.identity.release.clone(),
         host: first.identity.host.clone(),
-        block_bytes: evidence::block_bytes(first),
+        block_bytes: rates::block_bytes(first),
         log: Some(LogKind::ORACLE),
         intervals: whole.iter().map(|one| one.interval.clone()).collect(),
         sum_of: Vec::new(),
@@ -348,18 +352,21 @@ fn gaps(all: &[&Derived]) -> Vec<Finding> {
     findings
 }
 
+/// The number of a database, and one of its containers.
+type DatabaseId = (String, Option<String>);
+
 /// Adds the sum over the instances of a RAC database, for windows in which all of them are there.
 fn sums(derived: &[Derived], groups: &[Vec<usize>], demands: &mut Vec<Demand>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut of_database: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut of_database: Vec<(DatabaseId, Vec<usize>)> = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         let report = derived[group[0]].report;
-        let is_instance = report.identity.is_rac == Some(true)
-            && report.identity.instance.is_some()
-            && report.identity.container.is_none();
+        let is_instance =
+            report.identity.is_rac == Some(true) && report.identity.instance.is_some();
         let Some(id) = report.identity.db_id.clone().filter(|_| is_instance) else {
             continue;
         };
+        let id = (id, report.identity.container.clone());
         match of_database.iter_mut().find(|(known, _)| *known == id) {
             Some((_, groups)) => groups.push(at),
             None => of_database.push((id, vec![at])),
@@ -368,7 +375,10 @@ fn sums(derived: &[Derived], groups: &[Vec<usize>], demands: &mut Vec<Demand>) -
     for (_, members) in of_database {
         let report = derived[groups[members[0]][0]].report;
         let all = report.identity.instances.unwrap_or(0) as usize;
-        let db = report.identity.db_name.clone().unwrap_or_default();
+        let mut db = report.identity.db_name.clone().unwrap_or_default();
+        if let Some(container) = &report.identity.container {
+            db = format!("{db}/{container}");
+        }
         if members.len() < all {
             findings.push(Finding::warning(
                 FindingName::InstancesMissing,

@@ -175,25 +175,6 @@ pub(super) fn total(report: &DatabaseReport, name: &str) -> Option<f64> {
     row.total.map(|total| total.value)
 }
 
-/// The block size: as printed, else the bytes over the blocks of all reads or writes. A report of a
-/// container prints none.
-pub(super) fn block_bytes(report: &DatabaseReport) -> Option<u32> {
-    /// Sizes that a database can have.
-    const SIZES: [u32; 5] = [2048, 4096, 8192, 16384, 32768];
-    let derived = |bytes: &str, blocks: &str| {
-        let size = total(report, bytes)? / total(report, blocks)?;
-        SIZES.into_iter().find(|one| {
-            // Snapshots of two counters are not of the same moment.
-            (size / f64::from(*one) - 1.0).abs() < 1e-3
-        })
-    };
-    report
-        .identity
-        .block_bytes
-        .or_else(|| derived("physical read bytes", "physical reads"))
-        .or_else(|| derived("physical write bytes", "physical writes"))
-}
-
 /// The time that the counters cover, as total / per second of the statistic that gives it most
 /// precisely. Elapsed time is printed in steps of 0.6 s, and snapshot times are not those of the
 /// counters.

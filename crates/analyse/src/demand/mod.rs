@@ -296,6 +296,215 @@ mod tests {
         near(points[0].flows[0].latencies[0].mean, 2.413e6, 0.005);
     }
 
+    const FIRST_PAGE: &str = include_str!("../../../../tests/imports/awr_first_page.txt");
+    const CONTAINER: &str = include_str!("../../../../tests/imports/awr_pdb_19c.txt");
+
+    /// Rate and mean size of a stream of the first demand.
+    fn stream_of(found: &DatabaseResult, kind: DemandKind) -> Option<(f64, Option<f64>)> {
+        let stream = found.demands[0].intervals[0].stream(kind)?;
+        Some((stream.per_s?, stream.mean_bytes))
+    }
+
+    fn said(found: &DatabaseResult, name: FindingName) -> Vec<&str> {
+        let named = found.findings.iter().filter(|finding| finding.is(name));
+        named.map(|finding| finding.what.as_str()).collect()
+    }
+
+    #[test]
+    fn a_first_page_has_the_demand_that_its_profiles_print() {
+        let found = result(FIRST_PAGE);
+        let (reads, bytes) = stream_of(&found, DemandKind::RandomReads).unwrap();
+        near(Some(reads), 30_000.0, 1e-9);
+        near(bytes, 8192.0, 1e-9);
+        assert_eq!(found.demands[0].block_bytes, Some(8192), "MB over blocks");
+        let (writes, bytes) = stream_of(&found, DemandKind::PageAndDirectWrites).unwrap();
+        near(Some(writes), 4000.0, 1e-9);
+        near(bytes, 8192.0, 0.002);
+        let (log, bytes) = stream_of(&found, DemandKind::LogWrites).unwrap();
+        near(Some(log * bytes.unwrap()), 120_000.0, 1e-9);
+        near(Some(log), 25.0, 1e-9);
+        assert_eq!(said(&found, FindingName::DemandIncomplete), [""; 0]);
+        assert_eq!(said(&found, FindingName::ReportCut).len(), 1);
+        let figures = &found.figures[0];
+        for (figure, printed) in [
+            (figures.db_reads_per_s, 30_000.0),
+            (figures.db_read_mib_per_s, 234.4),
+            (figures.all_reads_per_s, 30_010.0),
+            (figures.db_writes_per_s, 4000.0),
+            (figures.all_write_mib_per_s, 32.1),
+            (figures.executions_per_s, 600.0),
+            (figures.transactions_per_s, 20.0),
+            (figures.logical_reads_per_s, 20_000.0),
+            (figures.redo_mib_per_s, 120_000.0 / 1_048_576.0),
+            (figures.cpu_seconds_per_s, 0.5),
+        ] {
+            near(figure, printed, 1e-9);
+        }
+        // Not printed: requests to log files are those of all members.
+        assert_eq!(figures.redo_writes_per_s, None);
+    }
+
+    #[test]
+    fn reads_of_several_blocks_on_a_first_page_keep_their_bytes() {
+        // 30,000 requests of 61 MB/s more: those that are no wait for a single block are larger.
+        let page = FIRST_PAGE
+            .replace("30,000.0              11.5", "60,000.0              11.5")
+            .replace("        234.4 ", "        468.8 ")
+            .replace("   360,000      720.0", "36,000,000    72000.0");
+        let found = result(&page);
+        let (random, _) = stream_of(&found, DemandKind::RandomReads).unwrap();
+        near(Some(random), 10_000.0, 1e-6);
+        let (direct, bytes) = stream_of(&found, DemandKind::DirectReads).unwrap();
+        near(Some(direct), 20_000.0, 1e-6);
+        near(bytes, 50_000.0 / 20_000.0 * 8192.0, 1e-3);
+        // Without any wait for reads.
+        let without: Vec<&str> = page
+            .lines()
+            .filter(|line| !line.contains("db file"))
+            .collect();
+        let found = result(&without.join("\n"));
+        let (all, bytes) = stream_of(&found, DemandKind::DirectReads).unwrap();
+        near(Some(all), 30_000.0, 1e-9);
+        near(bytes, 16_384.0, 1e-3);
+    }
+
+    #[test]
+    fn a_page_of_an_old_release_counts_blocks_alone_and_what_is_missing_is_said() {
+        let lines = FIRST_PAGE.lines().filter(|line| {
+            let is_new = ["Read IO", "Write IO", "Redo Requests", "Requests:", "(MB):"];
+            !is_new.iter().any(|name| line.contains(name))
+        });
+        let page = lines.collect::<Vec<_>>().join("\n");
+        let cache = "\n\nCache Sizes                       Begin        End\n\
+                     ~~~~~~~~~~~                  ---------- ----------\n               Buffer Cache:    \
+                     2,048M     2,048M  Std Block Size:         8K\n";
+        let found = result(&format!("{page}{cache}"));
+        let missing = said(&found, FindingName::DemandIncomplete);
+        let [missing] = missing[..] else {
+            panic!("{missing:?}")
+        };
+        for part in [
+            "245 MB/s of 246 MB/s of reads",
+            "32.8 MB/s of writes",
+            "0.12 MB/s of the log",
+        ] {
+            assert!(missing.contains(part), "{missing}");
+        }
+    }
+
+    #[test]
+    fn a_container_without_statistics_has_the_demand_of_its_first_page() {
+        let found = result(CONTAINER);
+        assert_eq!(said(&found, FindingName::ReportCut), [""; 0]);
+        let (random, bytes) = stream_of(&found, DemandKind::RandomReads).unwrap();
+        near(Some(random), 1200.0, 1e-9);
+        near(bytes, 8192.0, 1e-9);
+        let (others, bytes) = stream_of(&found, DemandKind::DirectReads).unwrap();
+        near(Some(others), 300.0, 1e-9);
+        near(bytes, 5.0 * 8192.0, 1e-2);
+        let (writes, _) = stream_of(&found, DemandKind::PageAndDirectWrites).unwrap();
+        near(Some(writes), 80.0, 1e-9);
+        let missing = said(&found, FindingName::DemandIncomplete);
+        assert!(missing[0].contains("0.12 MB/s of the log"), "{missing:?}");
+        // Where it counts the requests to its log, these are in the demand.
+        let profile = "\nIO Profile                  Read+Write/Second     Read/Second    Write/Second\n\
+                       ~~~~~~~~~~                  ----------------- --------------- ---------------\n\
+                       \x20            Redo Requests:              25.0             N/A            25.0\n";
+        let found =
+            result(&CONTAINER.replacen("\nHost CPU\n", &format!("{profile}\nHost CPU\n"), 1));
+        let (log, bytes) = stream_of(&found, DemandKind::LogWrites).unwrap();
+        near(Some(log), 25.0, 1e-9);
+        near(bytes, 4800.0, 1e-9);
+        assert_eq!(said(&found, FindingName::DemandIncomplete), [""; 0]);
+    }
+
+    #[test]
+    fn the_host_is_as_busy_as_a_line_says_that_is_shorter_than_its_ruler() {
+        let figures = &result(CONTAINER).figures[0];
+        near(figures.host_busy_percent, 2.9, 1e-9);
+        near(figures.io_wait_percent, 1.5, 1e-9);
+        let wrong = result(&CONTAINER.replace("97.1", "57.1")).figures;
+        assert_eq!(wrong[0].host_busy_percent, None, "shares sum to 100");
+    }
+
+    #[test]
+    fn a_container_of_one_instance_of_a_rac_is_said_to_be_a_part() {
+        let of = |files: &[(&str, &str)]| database(&imported(files)).unwrap();
+        let one = of(&[("1.txt", CONTAINER)]);
+        let missing = said(&one, FindingName::InstancesMissing);
+        assert!(
+            missing[0].starts_with("SYNTH/PDBX: reports of 1 of 2 instances"),
+            "{missing:?}"
+        );
+        let second = CONTAINER.replace("synth1              1", "synth2              2");
+        let both = of(&[("1.txt", CONTAINER), ("2.txt", &second)]);
+        assert_eq!(said(&both, FindingName::InstancesMissing), [""; 0]);
+        let names: Vec<&str> = both
+            .demands
+            .iter()
+            .map(|one| one.database.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "SYNTH/synth1/PDBX",
+                "SYNTH/synth2/PDBX",
+                "SYNTH/PDBX, all 2 instances"
+            ]
+        );
+        let alone = CONTAINER.replace("YES YES", "NO  YES");
+        assert_eq!(
+            said(&of(&[("1.txt", &alone)]), FindingName::InstancesMissing),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_page_that_a_browser_saved_as_one_file_is_the_page() {
+        let html = include_str!("../../../../tests/imports/awr_small.html");
+        let saved = include_bytes!("../../../../tests/imports/awr_small.mht");
+        let text = rigel_import::text("report", saved.to_vec()).unwrap();
+        let (whole, found) = (result(html), result(&text));
+        assert_eq!(found, whole);
+        assert_eq!(whole.figures[0].db.as_deref(), Some("MYDB"));
+    }
+
+    #[test]
+    fn a_quoted_report_is_the_report() {
+        let small = include_str!("../../../../tests/imports/awr_small.html");
+        let apart = small.replace(
+            "<td scope=\"row\" class=\"awrc\">",
+            "<td scope=\"row\" class=\"awrc\">\n",
+        );
+        for text in [TEXT, HTML, STATSPACK, &apart, FIRST_PAGE, CAPTURE] {
+            let whole = result(text);
+            for prefix in ["> ", "> > ", "| ", "    ", "* ", "LOG: "] {
+                let quoted = text.lines().map(|line| format!("{prefix}{line}\n"));
+                assert_eq!(result(&quoted.collect::<String>()), whole, "{prefix:?}");
+            }
+        }
+        // An answer in between: which lines are the page's is not known.
+        let quoted = apart
+            .lines()
+            .enumerate()
+            .map(|(number, line)| match number {
+                20 => format!("Look at this!\n{line}\n"),
+                _ => format!("> {line}\n"),
+            });
+        let text: String = quoted.collect();
+        let source = Source {
+            name: "mail",
+            text: &text,
+        };
+        let refused = read(&[source], None, &Columns::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("'mail' is a page of which some lines begin with '>'"),
+            "{refused}"
+        );
+    }
+
     const CAPTURE: &str = "\
 ~~BEGIN-OS-INFORMATION~~
 STAT_NAME                      STAT_VALUE

@@ -3,7 +3,7 @@
 
 use super::distribution::distribution;
 use super::evidence::{SINGLE_BLOCK, is_exadata, total, waited};
-use super::rates::{WAITS_MIN, rate};
+use super::rates::{REQUEST_MAX_BYTES, WAITS_MIN, log_bytes, rate, read_bytes, written_bytes};
 use super::streams::LogRequests;
 use crate::figures::quantity::{mb_per_second, per_second, rounded_length};
 use rigel_model::record::DatabaseReport;
@@ -38,17 +38,16 @@ pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<F
     notes.extend(incomplete(report, interval, file));
     notes.extend(log_members(report, file));
     if report.kind == ReportKind::AwrPdb {
-        notes.push(Finding::note(
-            FindingName::OneContainer,
-            if report.functions.is_empty() {
-                format!(
-                    "{file}: the report is of one container: it has no log writes and no I/O by \
-                     function"
-                )
-            } else {
-                format!("{file}: the report is of one container: it has no log writes")
-            },
-        ));
+        notes.push(Finding::note(FindingName::OneContainer, {
+            let no_log = interval.stream(DemandKind::LogWrites).is_none();
+            let missing = match (no_log, report.functions.is_empty()) {
+                (true, true) => ": it has no log writes and no I/O by function",
+                (true, false) => ": it has no log writes",
+                (false, true) => ": it has no I/O by function",
+                (false, false) => "",
+            };
+            format!("{file}: the report is of one container{missing}")
+        }));
     }
     if let Some(seconds) = interval.seconds {
         let length = rounded_length(seconds);
@@ -70,8 +69,8 @@ fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) ->
         (all - counted > (all * SHARE_MIN).max(least)).then_some(all - counted)
     };
     let mut parts: Vec<String> = Vec::new();
-    for (statistics, what, is_of) in SIDES {
-        let [requests, bytes] = statistics.map(|name| rate(report, name));
+    for (statistic, bytes, what, is_of) in SIDES {
+        let (requests, bytes) = (rate(report, statistic), bytes(report));
         let streams = || interval.streams.iter().filter(|one| is_of(one.kind));
         let counted: f64 = streams().filter_map(|one| one.per_s).sum();
         let not_counted = requests.and_then(|all| missing(all, counted, PER_S_MIN).zip(Some(all)));
@@ -82,12 +81,12 @@ fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) ->
                 per_second(all)
             ));
         }
-        // Of a stream without a size, the bytes are not known to be missing unless it has no rate.
-        let bytes_of = |one: &DemandStream| one.per_s.zip(one.mean_bytes).map(|(n, size)| n * size);
-        let is_sized = streams().all(|one| bytes_of(one).is_some() || one.per_s.is_none());
+        // A stream without a size has at most its rate of the largest requests.
+        let bytes_of =
+            |one: &DemandStream| Some(one.per_s? * one.mean_bytes.unwrap_or(REQUEST_MAX_BYTES));
         let counted: f64 = streams().filter_map(bytes_of).sum();
         let not_counted = bytes
-            .filter(|_| is_sized && not_counted.is_none())
+            .filter(|_| not_counted.is_none())
             .and_then(|all| missing(all, counted, BYTES_MIN).zip(Some(all)));
         if let Some((missing, all)) = not_counted {
             parts.push(format!(
@@ -97,6 +96,7 @@ fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) ->
             ));
         }
     }
+    parts.extend(log_without_writes(report, interval));
     if parts.is_empty() {
         return Vec::new();
     }
@@ -124,18 +124,34 @@ fn incomplete(report: &DatabaseReport, interval: &DemandInterval, file: &str) ->
     }]
 }
 
-/// Statistics of requests and bytes, what they are of, and the streams that should hold them.
-type WritesOfSide = ([&'static str; 2], &'static str, fn(DemandKind) -> bool);
+/// The log's bytes, if the demand has no writes of it.
+fn log_without_writes(report: &DatabaseReport, interval: &DemandInterval) -> Option<String> {
+    let mut logs = interval.streams.iter();
+    let has_writes = logs.any(|one| one.kind == DemandKind::LogWrites && one.per_s.is_some());
+    let bytes =
+        log_bytes(report).filter(|bytes| *bytes > 0.0 && !has_writes && !is_idle(report))?;
+    Some(format!("{} of the log", mb_per_second(bytes / 1e6)))
+}
+
+/// The statistic of requests, the bytes, what they are of, and the streams that should hold them.
+type RequestsOfSide = (
+    &'static str,
+    fn(&DatabaseReport) -> Option<f64>,
+    &'static str,
+    fn(DemandKind) -> bool,
+);
 
 /// Reads, and writes without those of the log.
-const SIDES: [WritesOfSide; 2] = [
+const SIDES: [RequestsOfSide; 2] = [
     (
-        ["physical read IO requests", "physical read bytes"],
+        "physical read IO requests",
+        read_bytes,
         "reads",
         DemandKind::is_read,
     ),
     (
-        ["physical write IO requests", "physical write bytes"],
+        "physical write IO requests",
+        written_bytes,
         "writes",
         |kind| !kind.is_read() && kind != DemandKind::LogWrites,
     ),

@@ -5,9 +5,11 @@ use super::database_figures::DatabaseFigures;
 use super::distribution::{P99_WAITS_MIN, distribution, quantile_us};
 use super::evidence::{
     COMMIT, DIRECT_READ, LOG_WRITE, MULTI_BLOCK, PAGE_WRITE_BATCH, PARALLEL_READ, SINGLE_BLOCK,
-    time_model, waited,
+    waited,
 };
-use super::rates::{MIB, WAITS_MIN, db_time_s, rate, redo_write_bytes, seconds};
+use super::rates::{
+    MIB, TRANSACTIONS, WAITS_MIN, cpu_per_s, db_time_s, rate, redo_write_bytes, seconds,
+};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{ReportKind, WaitTable};
 use rigel_model::{DemandInterval, DemandKind};
@@ -27,7 +29,7 @@ pub(super) fn figures(report: &DatabaseReport, interval: &DemandInterval) -> Dat
         seconds: interval.seconds,
         cpus: who.cpus,
         active_sessions: db_time_s(report).zip(seconds).map(|(time, s)| time / s),
-        cpu_seconds_per_s: cpu_s(report).zip(seconds).map(|(time, s)| time / s),
+        cpu_seconds_per_s: cpu_per_s(report),
         executions_per_s: rate(report, "execute count"),
         transactions_per_s: transactions(report),
         logical_reads_per_s: rate(report, "session logical reads"),
@@ -84,15 +86,10 @@ fn latencies(report: &DatabaseReport, figures: &mut DatabaseFigures) {
     figures.page_write_batch_us = mean(PAGE_WRITE_BATCH);
 }
 
-fn cpu_s(report: &DatabaseReport) -> Option<f64> {
-    let foreground = time_model(report, "DB CPU")?.value;
-    let background = time_model(report, "background cpu time").map_or(0.0, |time| time.value);
-    Some(foreground + background)
-}
-
 fn transactions(report: &DatabaseReport) -> Option<f64> {
-    let commits = rate(report, "user commits")?;
-    Some(commits + rate(report, "user rollbacks").unwrap_or(0.0))
+    let rollbacks = || rate(report, "user rollbacks").unwrap_or(0.0);
+    let commits = rate(report, "user commits").map(|commits| commits + rollbacks());
+    commits.or_else(|| rate(report, TRANSACTIONS))
 }
 
 fn host(report: &DatabaseReport, figures: &mut DatabaseFigures) {

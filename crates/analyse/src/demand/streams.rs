@@ -5,12 +5,14 @@
 use super::captures;
 use super::distribution::{counted, distribution};
 use super::evidence::{
-    self, DIRECT_READ, DIRECT_WRITE, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK, file_type, function,
+    DIRECT_READ, DIRECT_WRITE, LOG_WRITE, MULTI_BLOCK, SINGLE_BLOCK, file_type, function,
     has_possible_reads, waited, waited_in,
 };
 use super::rates::{
-    MIB, REQUEST_MAX_BYTES, WAITS_MIN, db_time_s, possible, rate, redo_write_bytes, seconds,
+    self, LOG_FILE_WRITES, MIB, REQUEST_MAX_BYTES, WAITS_MIN, db_time_s, log_bytes, possible,
+    printed_rate, rate, read_bytes, redo_write_bytes, seconds, written_bytes,
 };
+use super::read_kind::BLOCK_ASSUMED;
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{IoStatRow, Printed, ReportKind, WaitTable};
 use rigel_model::{DemandInterval, DemandKind, DemandStream, LeftOut, file_name};
@@ -213,7 +215,7 @@ fn listed(report: &DatabaseReport) -> Vec<DemandStream> {
 }
 
 fn block_bytes(report: &DatabaseReport) -> Option<f64> {
-    evidence::block_bytes(report).map(f64::from)
+    rates::block_bytes(report).map(f64::from)
 }
 
 /// Waits for events per second: none, where other events have waits; `None` in a report that lists
@@ -234,23 +236,47 @@ struct OtherReads {
     bytes: Option<f64>,
     /// Single blocks that a call of several read, of which a wait is one.
     parallel: f64,
+    /// Mean size of these reads and the multi-block ones together, where their parts are unknown.
+    mean_bytes: Option<f64>,
 }
 
 impl OtherReads {
+    /// `None` if all requests are unknown, or if nothing tells of what kind they are.
     fn of(report: &DatabaseReport) -> Option<Self> {
         let rates = RandomReadRates::of(report);
-        let cached = rates.best().map(|(rate, _)| rate)?;
+        let cached = rates.best().map(|(rate, _)| rate);
         let multi = waits_per_s(report, MULTI_BLOCK).unwrap_or(0.0);
-        let others = (rate(report, "physical read IO requests")? - cached - multi).max(0.0);
+        let all = printed_rate(report, "physical read IO requests")?;
+        let others = all.value - cached.unwrap_or(0.0) - multi;
+        // Where the requests are printed coarsely, a small difference is none.
+        let others = if others > all.half { others } else { 0.0 };
         let blocks = rate(report, "physical reads direct");
         let listed = direct_function(report).map(|(per_s, _)| per_s);
-        let direct = listed.or(blocks).map_or(others, |most| most.min(others));
+        let mean_bytes = || {
+            let of_cached = match cached.filter(|cached| *cached > 0.0) {
+                Some(cached) => cached * block_bytes(report)?,
+                None => 0.0,
+            };
+            possible((read_bytes(report)? - of_cached) / (others + multi))
+        };
+        let known = listed.or(blocks);
+        let mean_bytes = if known.is_none() { mean_bytes() } else { None };
+        known.or(cached).or(mean_bytes)?;
+        let block = block_bytes(report).unwrap_or(f64::from(BLOCK_ASSUMED));
+        let are_single = mean_bytes.is_some_and(|bytes| bytes < RANDOM_BLOCKS_MAX * block);
+        let direct = match known {
+            _ if are_single => 0.0,
+            Some(most) => most.min(others),
+            None => others,
+        };
         let size = |blocks: f64| possible(blocks * block_bytes(report)? / direct);
         let is_counted = rates.requests.is_some();
+        let of_blocks = blocks.filter(|_| direct > 0.0).and_then(size);
         Some(Self {
             direct,
-            bytes: blocks.filter(|_| direct > 0.0).and_then(size),
+            bytes: of_blocks.or(mean_bytes),
             parallel: if is_counted { 0.0 } else { others - direct },
+            mean_bytes: mean_bytes.filter(|_| !are_single),
         })
     }
 }
@@ -268,9 +294,11 @@ pub(super) fn counted_random_reads(report: &DatabaseReport) -> Option<DemandStre
 }
 
 fn random_reads(report: &DatabaseReport, direct: Option<f64>) -> Option<DemandStream> {
-    let (mut per_s, how) = RandomReadRates::of(report).best()?;
+    let best = RandomReadRates::of(report).best();
+    let others_counted = OtherReads::of(report).filter(|others| others.parallel > 0.0);
+    let (mut per_s, how) = best.or(others_counted.map(|_| (0.0, "")))?;
     let mut how = how.to_string();
-    if let Some(others) = OtherReads::of(report).filter(|others| others.parallel > 0.0) {
+    if let Some(others) = others_counted {
         per_s += others.parallel;
         "read requests without direct and multi-block reads".clone_into(&mut how);
     } else if let Some(others) = others(report, true) {
@@ -324,9 +352,17 @@ fn multi_block_reads(report: &DatabaseReport, random: Option<f64>) -> Option<Dem
     let mean_bytes = blocks
         .zip(block_bytes(report))
         .and_then(|(blocks, bytes)| possible(blocks * bytes));
-    let size = match mean_bytes {
-        Some(_) => "size from blocks read into the cache",
-        None => "size unknown: blocks read into the cache give no possible one",
+    let mean_of_others = || OtherReads::of(report)?.mean_bytes;
+    let (mean_bytes, size) = match (mean_bytes, mean_of_others()) {
+        (Some(bytes), _) => (Some(bytes), "size from blocks read into the cache"),
+        (None, Some(bytes)) => (
+            Some(bytes),
+            "size as that of all reads that are not of a single block",
+        ),
+        (None, None) => (
+            None,
+            "size unknown: blocks read into the cache give no possible one",
+        ),
     };
     Some(DemandStream {
         per_s: Some(per_s),
@@ -403,14 +439,18 @@ fn page_writes(report: &DatabaseReport, direct: Option<&DemandStream>) -> Option
         ReportKind::AwrPdb => file_type(report, "Data File"),
         _ => function(report, "DBWR"),
     };
-    // Direct writes of which only the blocks are counted are among the requests.
-    let blocks = rate(report, "physical writes direct").unwrap_or(0.0);
-    let is_mixed = blocks >= DIRECT_MIN && direct.is_none_or(|stream| stream.per_s.is_none());
+    // Direct writes of which only the blocks are counted are among the requests, or none are counted.
+    let is_divided = rate(report, "physical writes from cache").is_some();
+    let are_direct = match rate(report, "physical writes direct") {
+        Some(blocks) => blocks >= DIRECT_MIN,
+        None => !is_divided,
+    };
+    let is_mixed = are_direct && direct.is_none_or(|stream| stream.per_s.is_none());
     let derived = || {
         let direct = direct.and_then(|stream| stream.per_s).unwrap_or(0.0);
         let writes = rate(report, "physical write IO requests")? - direct;
         let bytes = if is_mixed {
-            rate(report, "physical write bytes")
+            written_bytes(report)
         } else {
             rate(report, "physical writes from cache")
                 .zip(block_bytes(report))
@@ -495,18 +535,21 @@ fn direct_writes(report: &DatabaseReport) -> Option<DemandStream> {
 }
 
 fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
-    let per_s = rate(report, "redo writes")?;
+    let latency = stream(
+        report,
+        DemandKind::LogWrites,
+        LOG_WRITE,
+        "log file parallel write",
+    );
+    let Some(per_s) = rate(report, "redo writes") else {
+        return log_writes_of_page(report, latency);
+    };
     let bytes = redo_write_bytes(report);
     let mut demand = DemandStream {
         per_s: Some(per_s),
         mean_bytes: bytes,
         rate_of: "redo writes; size from redo size and redo wastage".into(),
-        ..stream(
-            report,
-            DemandKind::LogWrites,
-            LOG_WRITE,
-            "log file parallel write",
-        )
+        ..latency
     };
     let requests = LogRequests::of(report);
     if let Some(members) = requests
@@ -527,6 +570,25 @@ fn log_writes(report: &DatabaseReport) -> Option<DemandStream> {
         }
     }
     Some(demand)
+}
+
+/// The writes of the log by what a first page has of them.
+fn log_writes_of_page(report: &DatabaseReport, latency: DemandStream) -> Option<DemandStream> {
+    let waited = waited(report, LOG_WRITE).map(|waited| waited.waits);
+    let waits_per_s = waited.zip(seconds(report)).map(|(waits, s)| waits / s);
+    let (per_s, how) = match waits_per_s {
+        Some(per_s) => (per_s, "waits for log file parallel write"),
+        None => (
+            rate(report, LOG_FILE_WRITES)?,
+            "requests to log files, of all members",
+        ),
+    };
+    (per_s > 0.0).then(|| DemandStream {
+        per_s: Some(per_s),
+        mean_bytes: log_bytes(report).and_then(|bytes| possible(bytes / per_s)),
+        rate_of: format!("{how}; size from redo size"),
+        ..latency
+    })
 }
 
 /// Requests to log files beside the writes of the log. Each write is a request to every member of

@@ -161,6 +161,43 @@ pub(super) fn host(first_page: &[&str], report: &mut DatabaseReport) {
     }
 }
 
+/// How busy the host's CPUs were, from the line of the first page, if its columns do not tell: without
+/// a number of sockets the line is shorter than its ruler. So it is read from the right.
+pub(super) fn host_load(first_page: &[&str], report: &mut DatabaseReport) {
+    const COLUMNS: [(&str, &str); 4] = [
+        ("user", "%User"),
+        ("system", "%System"),
+        ("wio", "%WIO"),
+        ("idle", "%Idle"),
+    ];
+    /// Each share is rounded, and they are of slightly different times.
+    const SUM_APART: f64 = 1.0;
+    if !report.host_cpu.is_empty() {
+        return;
+    }
+    let mut lines = first_page.iter().skip_while(|line| !line.contains("%Idle"));
+    let (Some(heads), Some(row)) = (lines.next(), lines.nth(1)) else {
+        return;
+    };
+    let heads: Vec<&str> = heads.split_whitespace().rev().collect();
+    let values: Vec<&str> = row.split_whitespace().rev().collect();
+    let value = |(name, head): (&str, &str)| {
+        let column = heads.iter().position(|known| *known == head)?;
+        Some(NamedFigure {
+            name: name.into(),
+            instance: None,
+            value: number::figure(values.get(column)?)?,
+        })
+    };
+    let figures: Vec<NamedFigure> = COLUMNS.into_iter().filter_map(value).collect();
+    // Waiting for I/O is a kind of being idle.
+    let parts = figures.iter().filter(|figure| figure.name != "wio");
+    let sum: f64 = parts.map(|figure| figure.value.value).sum();
+    if (sum - 100.0).abs() <= SUM_APART {
+        report.host_cpu = figures;
+    }
+}
+
 /// A whole number, such as a number of CPUs.
 fn whole(text: &str) -> Option<u32> {
     let printed = number::count(text)?;

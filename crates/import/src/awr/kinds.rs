@@ -28,6 +28,13 @@ pub(super) const WORDS: &[(&str, Told)] = &[
         ),
     ),
     (
+        "workload diagnosis report",
+        Told::Refused(
+            "a WDR report of openGauss or MogDB: it is not read",
+            "give what iostat -x -t recorded on the database's host at the same time",
+        ),
+    ),
+    (
         "addm report for",
         Told::Refused(
             "an ADDM report: advice, no figures",

@@ -17,8 +17,9 @@ mod number;
 mod parts;
 mod text;
 
+use super::quotation::is_quoted_html;
 use super::ruler::{expanded_text, unclear};
-use super::source::{Source, beginning};
+use super::source::{Source, beginning, shortened};
 use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, refuse_oversized};
 use grid::Grid;
 use kinds::{Told, WORDS};
@@ -45,6 +46,11 @@ const PARTS_MAX: usize = 1000;
 /// True if the text is a report of an Oracle database, or of a kind that is refused by name.
 pub(super) fn is_like(text: &str) -> bool {
     told(text).is_some()
+}
+
+/// True if a report begins with this line.
+pub(super) fn begins(line: &str) -> bool {
+    parts::kind_at(line).is_some()
 }
 
 /// True if tags of HTML are near the text's beginning.
@@ -96,6 +102,13 @@ pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
     };
     if inside.is_some() {
         refuse_oversized(source, REPORT_LINES_MAX, false)?;
+    }
+    if is_html(source.text) && is_quoted_html(source.text) {
+        return Err(usage!(
+            "'{name}' is a page of which some lines begin with '>', as mail programs quote",
+            "give the page itself, or without them: sed 's/^> *//' FILE > NEW",
+            name = source.name
+        ));
     }
     let parts = parts::parts(source.text);
     let count = parts.len();
@@ -212,6 +225,7 @@ fn sections(source: Source) -> Result<Imported, Error> {
         let text = fragment::as_sections(source.text);
         text::tables(&text, &facts::is_wanted).grids
     };
+    refuse_decimal_commas(source.name, &grids)?;
     facts::read(&grids, &mut report);
     // Sentences around a table are no rows of it.
     report
@@ -224,6 +238,7 @@ fn sections(source: Source) -> Result<Imported, Error> {
             name = source.name
         ));
     }
+    refuse_without_io(source.name, &report)?;
     let mut names: Vec<&str> = Vec::new();
     for grid in grids.iter().filter(|grid| !grid.rows.is_empty()) {
         if !grid.heading.is_empty() && !names.contains(&grid.heading.as_str()) {
@@ -231,7 +246,7 @@ fn sections(source: Source) -> Result<Imported, Error> {
         }
     }
     report.notes.push(format!(
-        "part of a report: {}; no window, so no rates",
+        "part of a report: {}; no window, so no rates but those that are printed",
         names.join(", ")
     ));
     Ok(Imported {
@@ -256,6 +271,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
             let last = grids.last().map_or("", |grid| grid.heading.as_str());
             report.cut_after = Some(last.to_string());
         }
+        refuse_decimal_commas(source.name, &grids)?;
         facts::read(&grids, &mut report);
         identity::read(&grids, &mut report);
     } else {
@@ -272,13 +288,16 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         if !tables.has_end {
             report.cut_after = Some(tables.last_heading.clone());
         }
+        refuse_decimal_commas(source.name, &tables.grids)?;
         note_unclear(&tables.grids, &mut report);
         facts::read(&tables.grids, &mut report);
         identity::read(&tables.grids, &mut report);
         identity::host(&tables.first_page, &mut report);
+        identity::host_load(&tables.first_page, &mut report);
         name_by_title(tables.titled, &mut report);
     }
-    refuse_without_figures(source.name, &report)?;
+    refuse_without_figures(source, &report)?;
+    refuse_without_io(source.name, &report)?;
     let tool = match kind {
         ReportKind::Statspack => "Statspack",
         _ => "AWR",
@@ -319,7 +338,8 @@ fn name_by_title(titled: Option<&str>, report: &mut DatabaseReport) {
     who.instance.get_or_insert_with(|| instance.to_string());
 }
 
-fn refuse_without_figures(name: &str, report: &DatabaseReport) -> Result<(), Error> {
+fn refuse_without_figures(source: Source, report: &DatabaseReport) -> Result<(), Error> {
+    const END: &str = "End of Report";
     // Rows whose cells were cut in the wrong places have names and no figures.
     let has_statistic = (report.statistics.iter()).any(|row| row.total.is_some());
     let has_wait = (report.waits.iter())
@@ -328,15 +348,74 @@ fn refuse_without_figures(name: &str, report: &DatabaseReport) -> Result<(), Err
     if has_statistic || has_wait || report.load_profile.iter().any(is_name) {
         return Ok(());
     }
-    let what = match &report.cut_after {
-        Some(last) if !last.is_empty() => format!("it ends in the section '{last}'"),
-        Some(_) => "it ends before its first section".into(),
-        None => "no table has the heads that such reports have".into(),
+    let mut ends = source.text.lines().filter_map(|line| line.split_once(END));
+    let before_end = ends.next().map(|(before, _)| before.trim_end());
+    let (what, hint) = match (before_end, &report.cut_after) {
+        (Some(before), _) if !before.is_empty() && !is_html(source.text) => (
+            format!(
+                "its lines begin with what is no part of it, such as '{}' before '{END}'",
+                shortened(before)
+            ),
+            "give the file as the database wrote it, without what was put before each line",
+        ),
+        (None, Some(last)) if !last.is_empty() => (
+            format!("it ends in the section '{}'", shortened(last)),
+            "make the report again, and give the whole file",
+        ),
+        (None, Some(_)) => (
+            "it ends before its first section".into(),
+            "make the report again, and give the whole file",
+        ),
+        _ => (
+            "no table has the heads that such reports have".into(),
+            "give the file as the database wrote it: text with its columns, or HTML",
+        ),
     };
     Err(failed!(
         "'{name}' has no figures of the database: {what}",
-        "make the report again, and give the whole file"
+        hint,
+        name = source.name
     ))
+}
+
+/// Refuses a report that says nothing of I/O, such as a list of top events without one of I/O.
+fn refuse_without_io(name: &str, report: &DatabaseReport) -> Result<(), Error> {
+    let waits = report.waits.iter().map(|row| &row.event);
+    let histograms = report.histograms.iter().map(|row| &row.event);
+    let has_io = waits.chain(histograms).any(|event| names::is_of_io(event))
+        || (report.load_profile.iter()).any(|row| names::is_io_line(&row.name))
+        || !report.statistics.is_empty()
+        || !report.io_profile.is_empty()
+        || !report.functions.is_empty()
+        || !report.file_types.is_empty();
+    if has_io {
+        return Ok(());
+    }
+    Err(usage!(
+        "'{name}' has no figure of I/O: no wait for it, no request and no byte",
+        "give the whole report of an Oracle database, or the sections that name I/O"
+    ))
+}
+
+/// Refuses tables whose numbers have a decimal comma: `1.234,5` and `0,5`. A number with a point alone
+/// would be read a thousand times too small.
+fn refuse_decimal_commas(name: &str, grids: &[Grid]) -> Result<(), Error> {
+    for grid in grids {
+        // Values of parameters may be lists.
+        if grid.plain_heading().contains("parameters") {
+            continue;
+        }
+        let cells = || grid.rows.iter().flatten().map(String::as_str);
+        if let Some(cell) = cells().find(|cell| number::has_decimal_comma(cell)) {
+            return Err(usage!(
+                "'{name}' has numbers with a decimal comma, such as '{cell}': points between \
+                 thousands cannot be told from decimal points",
+                "make the report again after: alter session set nls_numeric_characters = '.,'",
+                cell = shortened(cell)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Adds `read` to what was read before: reports of one tool are one series.
@@ -370,6 +449,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rigel_model::record::database::{Printed, WaitBucket, WaitHistogram, WaitRow, WaitTable};
+    use std::fmt::Write;
 
     // Made for these tests, in the layout of 11.2.0.4: no figures of a real database.
     const TEXT: &str = include_str!("../../../../tests/imports/awr_synthetic.txt");
@@ -821,6 +901,92 @@ db file sequential read                        920,000       2,040      2   51.1
             both.notes
         );
         assert!(!is_fragment("Top of the world events\n\nhello\n"));
+    }
+
+    fn refusal(text: &str) -> String {
+        let columns = crate::csv_columns::Columns::default();
+        let source = Source { name: "f", text };
+        crate::read(&[source], None, &columns)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_report_without_a_figure_of_io_is_refused() {
+        let page = |title: &str| {
+            format!(
+                "<html><head><title>{title}</title></head><body><h2>Top Wait Events</h2><table><tr>\
+                 <th>Event</th><th>Waits</th><th>Total Wait Time (s)</th></tr><tr><td>DataFileRead\
+                 </td><td>1000</td><td>5</td></tr></table></body></html>"
+            )
+        };
+        let refused = refusal(&page("openGauss WDR Workload Diagnosis Report"));
+        assert!(
+            refused.contains("'f' is a WDR report of openGauss"),
+            "{refused}"
+        );
+        let refused = refusal(&page("Report"));
+        assert!(refused.contains("'f' has no figure of I/O"), "{refused}");
+        let refused = refusal(&TOP_10.replace("db file", "gc").replace("log file", "gc"));
+        assert!(refused.contains("'f' has no figure of I/O"), "{refused}");
+        assert_eq!(part(&TOP_10.replace("db file", "gc")).waits.len(), 2);
+    }
+
+    #[test]
+    fn decimal_commas_are_refused_by_name() {
+        let swapped = |text: &str| -> String {
+            let swap = |c: char| match c {
+                '.' => ',',
+                ',' => '.',
+                other => other,
+            };
+            text.chars().map(swap).collect()
+        };
+        let profile = section(TEXT, "Load Profile", "Transactions:");
+        for (whole, part) in [
+            (TEXT, "60.22 (mins)"),
+            (HTML, "60.22 (mins)"),
+            (TEXT, profile),
+            (STATSPACK, "60.22 (mins)"),
+        ] {
+            assert!(whole.contains(part), "{part}");
+            let refused = refusal(&whole.replacen(part, &swapped(part), 1));
+            assert!(
+                refused.contains("'f' has numbers with a decimal comma"),
+                "{refused}"
+            );
+            assert!(refused.contains("nls_numeric_characters"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_whole_report_is_not_said_to_end_early() {
+        let mut numbered = String::new();
+        for (number, line) in TEXT.lines().enumerate() {
+            writeln!(numbered, "{number:>6}  {line}").unwrap();
+        }
+        let refused = refusal(&numbered);
+        let end = TEXT
+            .lines()
+            .position(|line| line.contains("End of Report"))
+            .unwrap();
+        assert!(!refused.contains("whole file"), "{refused}");
+        assert!(
+            refused.contains(&format!("such as '{end}' before 'End of Report'")),
+            "{refused}"
+        );
+        let refused = refusal("WORKLOAD REPOSITORY report for\n\nDB Name\n");
+        assert!(
+            refused.contains("it ends before its first section"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn blanks_that_do_not_break_are_blanks() {
+        let mail = TEXT.replace(' ', "\u{a0}");
+        let text = crate::text("report", mail.into_bytes()).unwrap();
+        assert_eq!(one(&text), one(TEXT));
     }
 
     /// The section of a report from `heading` to where `end` is.

@@ -141,6 +141,17 @@ pub(super) fn statistic(printed: &str, may_be_cut: bool) -> Option<String> {
     fitting.next().is_none().then(|| (*first).to_string())
 }
 
+/// True for an event of I/O, by its whole name.
+pub(super) fn is_of_io(event: &str) -> bool {
+    EVENTS.contains(&event)
+}
+
+/// True for a line of a load profile that counts blocks, requests or bytes of I/O.
+pub(super) fn is_io_line(name: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = ["Physical ", "Read IO", "Redo size", "Write IO"];
+    BEGINNINGS.iter().any(|start| name.starts_with(start))
+}
+
 /// True if a parameter matters to I/O.
 pub(super) fn is_parameter(name: &str) -> bool {
     PARAMETERS.contains(&name)

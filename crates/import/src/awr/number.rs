@@ -71,6 +71,23 @@ fn without_groups(number: &str) -> Option<String> {
     is_grouped.then(|| number.replace(',', ""))
 }
 
+/// True for a number that can only have a decimal comma: `1.234,5`, `60,25 (mins)`. Other numbers with a
+/// comma may be lists, such as a file and a block.
+pub(super) fn has_decimal_comma(text: &str) -> bool {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let Some((whole, decimals)) = number.split_once(',') else {
+        return false;
+    };
+    let mut groups = whole.split('.');
+    let is_grouped = (1..=3).contains(&groups.next().map_or(0, str::len))
+        && groups.all(|group| group.len() == 3);
+    let is_decimal = !decimals.is_empty() && decimals.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time = unit.trim_start().starts_with("(mins)");
+    is_grouped && is_decimal && (is_time || unit.len() <= 2 && whole.contains('.'))
+}
+
 /// A number that may be a suffix of thousands away from its value.
 fn scaled(text: &str, step: f64) -> Option<(Printed, bool)> {
     let number = lettered(text)?;
@@ -278,6 +295,36 @@ mod tests {
             "1e999", "5 apples",
         ] {
             assert_eq!(figure(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_decimal_comma_is_told_from_one_between_thousands() {
+        for text in [
+            "1.234,5",
+            "60,25 (mins)",
+            "1.353,90us",
+            "1.234.567,123",
+            "1.321,5K",
+        ] {
+            assert!(has_decimal_comma(text), "{text}");
+        }
+        for text in [
+            "1,234.5",
+            "1,234",
+            "12,345,678",
+            "1,234K",
+            "1.5",
+            ".5",
+            "",
+            ",",
+            "1,",
+            "a,5",
+            "1,2,3",
+            "1,23 apples",
+            "123,456us",
+        ] {
+            assert!(!has_decimal_comma(text), "{text}");
         }
     }
 

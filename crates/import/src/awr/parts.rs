@@ -115,7 +115,7 @@ impl<'a> Reports<'a> {
 }
 
 /// The kind whose first words the text begins with.
-fn kind_at(text: &str) -> Option<Told> {
+pub(super) fn kind_at(text: &str) -> Option<Told> {
     let text = text.trim_start();
     // Most lines begin with none of these letters.
     if !text.starts_with(['W', 'w', 'S', 's', 'A', 'a', '~']) {

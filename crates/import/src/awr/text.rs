@@ -50,7 +50,7 @@ pub(super) fn tables<'a>(text: &'a str, wanted: &dyn Fn(&str) -> bool) -> TextTa
             tables.last_heading.clone_from(&heading);
             continue;
         }
-        tables.has_end |= line.starts_with("End of Report");
+        tables.has_end |= line.trim_start().starts_with("End of Report");
         if tildes(line) >= UNDERLINED_MIN && begins_section(previous, is_wanted, wanted) {
             // The title may stand right below the rows of the table before, or end a section that
             // is not read.
