@@ -36,7 +36,21 @@ pub(super) const LISTING_LINES_MAX: usize = 100_000;
 pub(super) const FIGURES_MAX: usize = 2_000_000;
 
 /// Maximum number of devices of a file of iostat. A large host has some thousand.
-pub(super) const DEVICES_MAX: usize = 50_000;
+pub(super) const DEVICES_MAX: usize = 4096;
+
+/// Maximum number of reports in a file.
+pub(super) const REPORTS_MAX: usize = 1000;
+
+/// Maximum number of rows of events in the tables of waits of a report, and in its histograms. Oracle
+/// knows some 2,000 events, and a report lists some 300.
+pub(super) const EVENT_ROWS_MAX: usize = 5000;
+
+/// Maximum number of rows and of columns of a matrix of Orion, which has some hundred of them.
+pub(super) const MATRIX_SIDE_MAX: usize = 1000;
+
+/// Maximum number of cells of all matrices of an import. One that measures every combination of 30
+/// disks has some thousand.
+pub(super) const MATRIX_CELLS_MAX: usize = 10_000;
 
 /// Maximum memory of one text when parsed, as JSON or as the rows of a table. fio's json+ of a hundred
 /// jobs takes 100 MiB.
@@ -87,7 +101,8 @@ impl Write for KeptFigures {
     }
 }
 
-const IN_PARTS: &str = "import fewer at once: `rigel compare` takes several runs";
+/// What to do with too many files.
+pub(super) const IN_PARTS: &str = "import fewer at once: `rigel compare` takes several runs";
 
 /// Refuses the text of a table that would take more memory than [`PARSED_MAX`] when parsed: a comma
 /// begins a cell.
@@ -262,6 +277,7 @@ mod tests {
     use super::super::{ImportFormat, csv_columns::Columns, read, table, text};
     use super::*;
     use flate2::{Compression, write::GzEncoder};
+    use rigel_model::record::imported::Figures;
     use std::io::Write;
 
     fn refusal(text: &str, format: Option<ImportFormat>) -> String {
@@ -340,7 +356,74 @@ mod tests {
             .collect();
         let rows = rows.concat();
         let told = refusal(&format!("{head}{rows}"), None);
-        assert!(told.contains("has more than 50000 devices"), "{told}");
+        assert!(told.contains("has more than 4096 devices"), "{told}");
+    }
+
+    #[test]
+    fn a_matrix_of_orion_has_a_limit_while_it_is_read() {
+        let matrix = |columns: usize, rows: usize| {
+            let heads: Vec<String> = (1..=columns).map(|column| column.to_string()).collect();
+            let values = vec!["5"; columns].join(",");
+            let rows: String = (0..rows)
+                .flat_map(|row| [row.to_string(), format!(",{values}\n")])
+                .collect();
+            format!("Large/Small,{}\n{rows}", heads.join(","))
+        };
+        for (columns, rows, part) in [
+            (MATRIX_SIDE_MAX + 1, 1, "a matrix of more than 1000 columns"),
+            (1, MATRIX_SIDE_MAX + 1, "a matrix of more than 1000 rows"),
+            (101, 100, "more than 10000 cells"),
+        ] {
+            let told = refusal(&matrix(columns, rows), None);
+            assert!(told.contains("'f' has ") && told.contains(part), "{told}");
+        }
+        // Of all files together.
+        let text = matrix(60, 100);
+        let sources = ["1_iops.csv", "2_iops.csv"].map(|name| Source { name, text: &text });
+        let told = read(&sources, None, &Columns::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            told.contains("'2_iops.csv' has more than 10000 cells"),
+            "{told}"
+        );
+        let largest = matrix(100, 100);
+        let source = Source {
+            name: "f_iops.csv",
+            text: &largest,
+        };
+        let found = read(&[source], None, &Columns::default()).unwrap();
+        let Figures::Loads(loads) = &found[0].figures else {
+            panic!("{found:?}")
+        };
+        assert_eq!(loads.len(), MATRIX_CELLS_MAX);
+        let report = "ORION VERSION 11.2.0.1.0\nMaximum Small IOPS=5 @ Small=5 and Large=0\n\
+                      Minimum Small Latency=1.0 @ Small=5 and Large=0\n";
+        let told = refusal(&report.repeat(REPORTS_MAX + 1), None);
+        assert!(
+            told.contains("has 1001 reports, and the limit is 1000"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn rows_of_events_have_a_limit() {
+        let rows = "<tr><td>db file sequential read</td><td>5</td><td>1</td></tr>";
+        let page = |heads: &str, rows: &str| {
+            format!("<h3>Foreground Wait Events</h3><table><tr>{heads}</tr>{rows}</table>")
+        };
+        let heads = "<th>Event</th><th>Waits</th><th>Total Wait Time (s)</th>";
+        let told = refusal(&page(heads, &rows.repeat(EVENT_ROWS_MAX + 1)), None);
+        assert!(
+            told.contains("'f' has more than 5000 rows of events"),
+            "{told}"
+        );
+        let text = page(heads, &rows.repeat(EVENT_ROWS_MAX));
+        let source = Source {
+            name: "f",
+            text: &text,
+        };
+        assert!(read(&[source], None, &Columns::default()).is_ok());
     }
 
     #[test]

@@ -5,13 +5,14 @@
 //! other, has as many runs. Versions before 11.2.0.2 wrote latencies in milliseconds without the
 //! unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
 
+use super::limits::{IN_PARTS, MATRIX_CELLS_MAX, MATRIX_SIDE_MAX, REPORTS_MAX};
 use super::orion_cells::{OrionCell, OrionTerms, flows};
 use super::orion_histogram::{self, HistogramRow};
 use super::source::{Source, damaged, number, refuse_empty, shortened};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Figures, LoadPoint, ReportedLatency, ReportedLoad};
-use rigel_model::{Coordinates, Error, failed, file_name};
-use std::collections::BTreeMap;
+use rigel_model::{Coordinates, Error, failed, file_name, usage};
+use std::collections::{BTreeMap, HashMap};
 
 /// Suffixes of the file names.
 const ENDS: [(&str, OrionFile); 4] = [
@@ -37,6 +38,8 @@ enum OrionFile {
 #[derive(Debug, Default)]
 struct OrionContents {
     cells: BTreeMap<(u32, u32), OrionCell>,
+    /// Maximum number of its cells: other runs have the rest.
+    cells_most: usize,
     told: Vec<(String, String)>,
     version: Option<String>,
     sources: Vec<String>,
@@ -45,6 +48,23 @@ struct OrionContents {
     /// The minimum mean latency: its cell, the value as written, whether it has a unit.
     least: Option<((u32, u32), f64, bool)>,
     notes: Vec<String>,
+}
+
+impl OrionContents {
+    /// The cell at a place.
+    ///
+    /// # Errors
+    /// All matrices together would have too many.
+    fn cell(&mut self, name: &str, place: (u32, u32)) -> Result<&mut OrionCell, Error> {
+        if self.cells.len() >= self.cells_most && !self.cells.contains_key(&place) {
+            return Err(usage!(
+                "'{name}' has more than {MATRIX_CELLS_MAX} cells with the files before it, the limit \
+                 of matrices of Orion",
+                IN_PARTS
+            ));
+        }
+        Ok(self.cells.entry(place).or_default())
+    }
 }
 
 /// True if Orion wrote `text`.
@@ -106,10 +126,20 @@ fn version(line: &str) -> Option<&str> {
 /// # Errors
 /// A file is not Orion's, or a line of it is damaged.
 pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
-    let mut runs: Vec<(String, OrionContents)> = Vec::new();
+    let mut runs: Vec<OrionContents> = Vec::new();
+    let mut stems: HashMap<String, usize> = HashMap::new();
+    // Number of cells of all runs.
+    let mut cells = 0;
     for source in sources {
         let parts = parts(source.text);
         let count = parts.len();
+        if count > REPORTS_MAX {
+            return Err(usage!(
+                "'{name}' has {count} reports, and the limit is {REPORTS_MAX}",
+                "give files of fewer reports each",
+                name = source.name
+            ));
+        }
         for (number, (line, text)) in parts.into_iter().enumerate() {
             let part = OrionPart {
                 name: source.name,
@@ -122,15 +152,15 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
             } else {
                 format!("{} {number}", source.name)
             };
-            let place = runs
-                .iter()
-                .position(|(known, _)| *known == stem)
-                .unwrap_or_else(|| {
-                    runs.push((stem, OrionContents::default()));
-                    runs.len() - 1
-                });
-            let contents = &mut runs[place].1;
+            let place = *stems.entry(stem).or_insert_with(|| {
+                runs.push(OrionContents::default());
+                runs.len() - 1
+            });
+            let contents = &mut runs[place];
+            let others = cells - contents.cells.len();
+            contents.cells_most = MATRIX_CELLS_MAX - others;
             add(part, contents)?;
+            cells = others + contents.cells.len();
             if count > 1 {
                 let (number, line) = (number + 1, line + 1);
                 let place = format!("{number} of {count}, from line {line}");
@@ -138,7 +168,7 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
             }
         }
     }
-    runs.into_iter().map(|(_, found)| finish(found)).collect()
+    runs.into_iter().map(finish).collect()
 }
 
 /// One report of a file.
@@ -268,6 +298,17 @@ fn kind_of(text: &str) -> OrionFile {
 
 fn matrix(part: OrionPart, kind: OrionFile, contents: &mut OrionContents) -> Result<(), Error> {
     let mut columns: Vec<u32> = Vec::new();
+    let mut rows = 0;
+    let refuse_many = |what: &str, count: usize| {
+        if count <= MATRIX_SIDE_MAX {
+            return Ok(());
+        }
+        Err(usage!(
+            "'{name}' has a matrix of more than {MATRIX_SIDE_MAX} {what}, the limit of Orion's files",
+            HINT,
+            name = part.name
+        ))
+    };
     for (at, line) in part
         .text
         .lines()
@@ -281,6 +322,7 @@ fn matrix(part: OrionPart, kind: OrionFile, contents: &mut OrionContents) -> Res
                 .map_err(|_| part.damaged(at, &format!("'{text}' is not a number of I/Os")))
         };
         if head == "Large/Small" {
+            refuse_many("columns", line.matches(',').count())?;
             columns = fields
                 .filter(|field| !field.is_empty())
                 .map(level)
@@ -288,6 +330,8 @@ fn matrix(part: OrionPart, kind: OrionFile, contents: &mut OrionContents) -> Res
             continue;
         }
         let large = level(head)?;
+        rows += 1;
+        refuse_many("rows", rows)?;
         let mut values: Vec<&str> = fields.collect();
         while values.last() == Some(&"") {
             values.pop();
@@ -315,7 +359,7 @@ fn matrix(part: OrionPart, kind: OrionFile, contents: &mut OrionContents) -> Res
             let value = number(text, false).filter(|value| *value >= 0.0);
             let value =
                 value.ok_or_else(|| part.damaged(at, &format!("'{text}' is not a number")))?;
-            let cell = contents.cells.entry((*small, large)).or_default();
+            let cell = contents.cell(part.name, (*small, large))?;
             match kind {
                 OrionFile::Mbps => cell.mbps = Some(value),
                 OrionFile::Latency => cell.latency = Some(value),
@@ -349,25 +393,26 @@ fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
             contents.told.push(("command".into(), command.into()));
         } else if let Some(rest) = line.strip_prefix("Maximum Large MBPS=") {
             let (cell, value, _) = figure(rest)?;
+            contents.cell(part.name, cell)?;
             contents.maxima.push(("MBPS", cell, value));
         } else if let Some(rest) = line.strip_prefix("Maximum Small IOPS=") {
             let (cell, value, _) = figure(rest)?;
+            contents.cell(part.name, cell)?;
             contents.maxima.push(("IOPS", cell, value));
         } else if let Some(rest) = line.strip_prefix("Minimum Small Latency=") {
             let (cell, value, has_unit) = figure(rest)?;
             contents.least = Some((cell, value, has_unit));
         } else if line.starts_with(orion_histogram::HEAD) {
             let cell = cell_of(line).ok_or_else(|| wrong("not the histogram of a cell"))?;
-            contents.cells.entry(cell).or_default().histogram.clear();
+            contents.cell(part.name, cell)?.histogram.clear();
             of_histogram = Some(cell);
         } else if let Some(cell) = of_histogram.filter(|_| HistogramRow::begins(line)) {
             let row = HistogramRow::of(line).ok_or_else(|| wrong("not a row of a histogram"))?;
-            contents.cells.entry(cell).or_default().histogram.push(row);
+            contents.cell(part.name, cell)?.histogram.push(row);
         } else if let Some((kind, rest)) = line.split_once(" Latency: avg=") {
             let parsed = latency_line(rest);
             let (cell, told) = parsed.ok_or_else(|| wrong("not a latency line"))?;
-            let cell = contents.cells.entry(cell).or_default();
-            cell.add_line(kind, told);
+            contents.cell(part.name, cell)?.add_line(kind, told);
         } else if let Some(count) = files_found(line) {
             if names > 0 && count != names {
                 contents.notes.push(format!(

@@ -17,6 +17,7 @@ use rigel_model::{
     Dbms, Demand, DemandInterval, DemandKind, DemandOperations, DemandStream, Finding, FindingName,
     Kind, Moment, ServerFacts, file_name,
 };
+use std::collections::HashMap;
 
 /// The demands of a run, by what it holds; empty if it says nothing about a demand.
 pub fn demands(run: &Run) -> Vec<Demand> {
@@ -111,6 +112,7 @@ struct DemandColumns<'a> {
 /// A demand for each device of iostat; one for a csv file.
 fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
     let mut devices: Vec<(&str, DemandColumns)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for one in series {
         // The columns of iostat are named `DEVICE COLUMN`.
         let (device, column) = if source.tool == "iostat" {
@@ -118,13 +120,10 @@ fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
         } else {
             ("", one.name.as_str())
         };
-        let index = devices
-            .iter()
-            .position(|(known, _)| *known == device)
-            .unwrap_or_else(|| {
-                devices.push((device, DemandColumns::default()));
-                devices.len() - 1
-            });
+        let index = *places.entry(device).or_insert_with(|| {
+            devices.push((device, DemandColumns::default()));
+            devices.len() - 1
+        });
         devices[index].1.add(one, column);
     }
     devices
@@ -180,11 +179,22 @@ impl<'a> DemandColumns<'a> {
     /// An interval for each sample of reads or writes; `None` without such columns.
     fn intervals(&self) -> Option<Vec<DemandInterval>> {
         let samples = &self.reads.or(self.writes)?.samples;
+        let rates: HashMap<&str, HashMap<Moment, Option<f64>>> = [
+            self.reads,
+            self.read_bytes.map(|(series, _)| series),
+            self.read_ms,
+            self.writes,
+            self.write_bytes.map(|(series, _)| series),
+            self.write_ms,
+        ]
+        .into_iter()
+        .flatten()
+        .map(|series| (series.name.as_str(), first_rates(series)))
+        .collect();
         let intervals = samples.iter().map(|sample| {
             let rate_at = |series: Option<&ImportedSeries>| {
-                let samples = &series?.samples;
-                let simultaneous = samples.iter().find(|one| one.begin == sample.begin)?;
-                simultaneous.rate()
+                let rates = rates.get(series?.name.as_str())?;
+                rates.get(&sample.begin).copied().flatten()
             };
             let size = |bytes: Option<(&ImportedSeries, f64)>, per_s: Option<f64>| {
                 let (series, factor) = bytes?;
@@ -227,6 +237,14 @@ impl<'a> DemandColumns<'a> {
         });
         Some(intervals.collect())
     }
+}
+
+/// The rate of each sample by its time; of several at one time, the first one's.
+fn first_rates(series: &ImportedSeries) -> HashMap<Moment, Option<f64>> {
+    let samples = series.samples.iter().rev();
+    samples
+        .map(|sample| (sample.begin, sample.rate()))
+        .collect()
 }
 
 /// The kernel's mean time of a device's operations.
@@ -351,6 +369,7 @@ mod tests {
     use super::*;
     use rigel_import::{Source, csv_columns, read};
     use rigel_model::DemandAt;
+    use std::fmt::Write;
 
     fn found(name: &str, text: &str) -> Vec<Demand> {
         let sources = [Source { name, text }];
@@ -425,6 +444,27 @@ mod tests {
         // Nor is it one that speaks against another interval.
         assert!(!is_cut(&read("cut.html", cut), "other.html", 3600));
         assert!(is_cut(&read("cut.html", cut), "sum of 2 instances", 0));
+    }
+
+    #[test]
+    fn every_sample_of_a_long_series_has_its_own_figures() {
+        const SAMPLES: usize = 20_000;
+        let mut text = String::from("time,reads_per_second,writes_per_second\n");
+        let begin: Moment = "2026-01-01T00:00".parse().unwrap();
+        for sample in 0..SAMPLES {
+            let at = begin.plus_seconds(10 * i64::try_from(sample).unwrap());
+            writeln!(text, "{at},{},{}", sample + 1, 2 * sample + 1).unwrap();
+        }
+        let demands = found("long.csv", &text);
+        let intervals = &demands[0].intervals;
+        assert_eq!(intervals.len(), SAMPLES);
+        for (sample, interval) in intervals.iter().enumerate() {
+            let rates: Vec<Option<f64>> = interval.streams.iter().map(|one| one.per_s).collect();
+            assert_eq!(
+                rates,
+                [Some((sample + 1) as f64), Some((2 * sample + 1) as f64)]
+            );
+        }
     }
 
     #[test]

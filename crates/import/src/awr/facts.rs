@@ -3,10 +3,13 @@
 use super::grid::{Grid, cell, plain, squeezed};
 use super::names;
 use super::number::{self, BucketHead};
+use crate::limits::EVENT_ROWS_MAX;
 use rigel_model::record::database::{
     DatabaseReport, IoStatRow, NamedFigure, Printed, ReportKind, StatisticRow, WaitBucket,
     WaitHistogram, WaitRow, WaitTable,
 };
+use rigel_model::{Error, usage};
+use std::collections::HashSet;
 
 /// Beginnings of the headings of tables that are read, in lower case. The first page of a text has
 /// its own headings and is always read.
@@ -43,8 +46,12 @@ pub(super) fn is_wanted(heading: &str) -> bool {
 }
 
 /// Adds what the tables say to `report`.
-pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) {
+///
+/// # Errors
+/// Its tables list more events than there are.
+pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) -> Result<(), Error> {
     for grid in grids {
+        refuse_many_events(report)?;
         let heading = grid.plain_heading();
         if heading.starts_with("wait event histogram") {
             histograms(grid, &heading, report);
@@ -76,6 +83,19 @@ pub(super) fn read(grids: &[Grid], report: &mut DatabaseReport) {
             by_header(grid, &heading, report);
         }
     }
+    refuse_many_events(report)
+}
+
+fn refuse_many_events(report: &DatabaseReport) -> Result<(), Error> {
+    let rows = report.waits.len().max(report.histograms.len());
+    if rows <= EVENT_ROWS_MAX {
+        return Ok(());
+    }
+    Err(usage!(
+        "'{name}' has more than {EVENT_ROWS_MAX} rows of events, the limit of a report",
+        "give files of one report each",
+        name = report.file
+    ))
 }
 
 /// Tables that are known by their header cells, because one heading stands for many.
@@ -192,6 +212,8 @@ fn of_time_model(head: &str, value: Printed) -> Option<NamedFigure> {
 
 fn statistics(grid: &Grid, report: &mut DatabaseReport) {
     let (total, per_s) = (grid.column(&["total"]), grid.column(&["persecond"]));
+    let known = report.statistics.iter().map(|row| row.name.clone());
+    let mut known: HashSet<String> = known.collect();
     for row in &grid.rows {
         let printed = cell(row, Some(0));
         let Some(name) = names::statistic(printed, grid.may_be_cut(0, printed)) else {
@@ -203,12 +225,7 @@ fn statistics(grid: &Grid, report: &mut DatabaseReport) {
             per_s: number::figure(cell(row, per_s)),
         };
         // A statistic of the key table stands in the other one, too.
-        if statistic.total.is_some()
-            && report
-                .statistics
-                .iter()
-                .all(|known| known.name != statistic.name)
-        {
+        if statistic.total.is_some() && known.insert(statistic.name.clone()) {
             report.statistics.push(statistic);
         }
     }

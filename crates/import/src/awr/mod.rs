@@ -20,7 +20,7 @@ mod text;
 use super::quotation::is_quoted_html;
 use super::ruler::{expanded_text, unclear};
 use super::source::{Source, beginning, shortened};
-use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, refuse_oversized};
+use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, REPORTS_MAX, refuse_oversized};
 use grid::Grid;
 use kinds::{Told, WORDS};
 use rigel_model::record::Imported;
@@ -39,9 +39,6 @@ const BEGINNING_BYTES: usize = 1 << 18;
 
 /// How far into a text the first line of a report may stand.
 const FIRST_LINE_BYTES: usize = 1 << 12;
-
-/// Maximum number of reports in a file.
-const PARTS_MAX: usize = 1000;
 
 /// True if the text is a report of an Oracle database, or of a kind that is refused by name.
 pub(super) fn is_like(text: &str) -> bool {
@@ -112,9 +109,9 @@ pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
     }
     let parts = parts::parts(source.text);
     let count = parts.len();
-    if count > PARTS_MAX {
+    if count > REPORTS_MAX {
         return Err(usage!(
-            "'{name}' has {count} reports, and the limit is {PARTS_MAX}",
+            "'{name}' has {count} reports, and the limit is {REPORTS_MAX}",
             "give files of fewer reports each",
             name = source.name
         ));
@@ -226,7 +223,7 @@ fn sections(source: Source) -> Result<Imported, Error> {
         text::tables(&text, &facts::is_wanted).grids
     };
     refuse_decimal_commas(source.name, &grids)?;
-    facts::read(&grids, &mut report);
+    facts::read(&grids, &mut report)?;
     // Sentences around a table are no rows of it.
     report
         .waits
@@ -272,7 +269,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
             report.cut_after = Some(last.to_string());
         }
         refuse_decimal_commas(source.name, &grids)?;
-        facts::read(&grids, &mut report);
+        facts::read(&grids, &mut report)?;
         identity::read(&grids, &mut report);
     } else {
         let expanded = expanded_text(source.name, source.text, REPORT_MAX)?;
@@ -290,7 +287,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         }
         refuse_decimal_commas(source.name, &tables.grids)?;
         note_unclear(&tables.grids, &mut report);
-        facts::read(&tables.grids, &mut report);
+        facts::read(&tables.grids, &mut report)?;
         identity::read(&tables.grids, &mut report);
         identity::host(&tables.first_page, &mut report);
         identity::host_load(&tables.first_page, &mut report);
@@ -519,7 +516,7 @@ mod tests {
                 && note.contains("an ADDM report: advice, no figures")),
             "{notes:?}"
         );
-        let many = "STATSPACK report for\n".repeat(PARTS_MAX + 1);
+        let many = "STATSPACK report for\n".repeat(REPORTS_MAX + 1);
         assert!(refused(&many).contains("has 1001 reports, and the limit is 1000"));
     }
 

@@ -3,13 +3,17 @@
 use rigel_analyse::LoadFigures;
 use rigel_report::document::{Axis, Chart, Heat, Lines, Plot, Section, Series, Shape, Unit};
 use rigel_report::parts;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Minimum number of loads: two points are no curve.
 const LOADS_MIN: usize = 3;
 
 /// Maximum number of columns and of rows of a heat map with values in its cells.
 const WRITTEN_MAX: usize = 8;
+
+/// Maximum number of cells of a heat map: those of loads that share neither row nor column would be the
+/// square of their number.
+const CELLS_MAX: usize = 10_000;
 
 type FigureOf = fn(&LoadFigures) -> Option<f64>;
 
@@ -63,6 +67,7 @@ pub(super) fn section(loads: &[&LoadFigures]) -> Option<Section> {
 /// The sweeps in `loads`, by the name of the job, kind and size of the operations.
 fn sweeps<'a>(loads: &[&'a LoadFigures]) -> Vec<Sweep<'a>> {
     let mut sweeps: Vec<Sweep> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for load in loads {
         let (Some(outstanding), Some(processes)) = (load.outstanding, load.processes) else {
             continue;
@@ -81,13 +86,14 @@ fn sweeps<'a>(loads: &[&'a LoadFigures]) -> Vec<Sweep<'a>> {
             depth: outstanding / processes.max(1),
             figures: load,
         };
-        match sweeps.iter_mut().find(|sweep| sweep.work == work) {
-            Some(sweep) => sweep.loads.push(swept),
-            None => sweeps.push(Sweep {
-                work,
-                loads: vec![swept],
-            }),
-        }
+        let place = *places.entry(work).or_insert_with_key(|work| {
+            sweeps.push(Sweep {
+                work: work.clone(),
+                loads: Vec::new(),
+            });
+            sweeps.len() - 1
+        });
+        sweeps[place].loads.push(swept);
     }
     sweeps.retain(|sweep| {
         let cells: BTreeSet<(u32, u32)> = sweep
@@ -116,9 +122,13 @@ impl Sweep<'_> {
         x: &dyn Fn(&SweptLoad) -> Option<f64>,
         y: FigureOf,
     ) -> Vec<Series> {
-        let of = |processes: u32| {
-            let loads = self.loads.iter().filter(|load| load.processes == processes);
+        let mut by_processes: BTreeMap<u32, Vec<&SweptLoad>> = BTreeMap::new();
+        for load in &self.loads {
+            by_processes.entry(load.processes).or_default().push(load);
+        }
+        let of = |(processes, loads): (u32, Vec<&SweptLoad>)| {
             let mut points: Vec<(f64, f64, String)> = loads
+                .into_iter()
                 .filter_map(|load| {
                     let label = format!("{} of each process", load.depth);
                     Some((x(load)?, y(load.figures)?, label))
@@ -138,7 +148,7 @@ impl Sweep<'_> {
                 ..Series::default()
             }
         };
-        let mut series: Vec<Series> = self.processes().into_iter().map(of).collect();
+        let mut series: Vec<Series> = by_processes.into_iter().map(of).collect();
         series.retain(|series| !series.x.is_empty());
         series
     }
@@ -202,15 +212,15 @@ impl Sweep<'_> {
     /// does not vary.
     fn heat(&self, id: &str, title: &str, of: FigureOf, unit: Unit) -> Option<Chart> {
         let (columns, rows) = (self.depths(), self.processes());
-        if columns.len() < 2 || rows.len() < 2 {
+        if columns.len() < 2 || rows.len() < 2 || columns.len() * rows.len() > CELLS_MAX {
             return None;
         }
         // Of a load that was measured several times, the last one counts.
-        let value = |processes: u32, depth: u32| {
-            let mut loads = self.loads.iter().rev();
-            let load = loads.find(|load| (load.processes, load.depth) == (processes, depth))?;
-            of(load.figures)
-        };
+        let loads = self.loads.iter();
+        let loads: HashMap<(u32, u32), &LoadFigures> = loads
+            .map(|load| ((load.processes, load.depth), load.figures))
+            .collect();
+        let value = |processes: u32, depth: u32| of(loads.get(&(processes, depth))?);
         let values: Vec<Vec<Option<f64>>> = rows
             .iter()
             .map(|row| columns.iter().map(|column| value(*row, *column)).collect())
