@@ -17,7 +17,7 @@ use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
 use super::private_server::ServerArgs;
-use super::progress::Progress;
+use super::progress::{Progress, Total};
 use super::ranks;
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
@@ -553,20 +553,20 @@ pub(super) fn measure_announced(
     let request = job.verb.boxed();
     let expected = job.points_expected();
     let title = format!("{} {}", request.name(), job.target);
+    let total = if request.is_known_beforehand() {
+        Total::Known(expected)
+    } else {
+        Total::Usual(expected)
+    };
     let progress = RefCell::new(Progress::new(
         &title,
-        expected,
+        total,
         request.point_seconds(),
         outcome.progress(),
     ));
     let aside = |say: &dyn Fn()| progress.borrow().aside(say);
     let mut listen = |event: Event| {
         if let Event::Begin { point } = &event {
-            if !request.is_known_beforehand() {
-                progress
-                    .borrow_mut()
-                    .expect(|done| request.points_expected(done));
-            }
             announce.point(point.coordinates, &aside);
         }
         if let (Event::Parts(parts), Some(metrics)) = (&event, &metrics) {
@@ -761,7 +761,7 @@ fn refuse_incomplete(run: &Run, verb: &dyn Verb, stopped: bool, path: &Path) -> 
             _ => None,
         });
     let expected = if verb.is_known_beforehand() {
-        verb.points_expected(0)
+        verb.points_expected()
     } else {
         1
     };

@@ -2,7 +2,7 @@
 
 use super::conf::LOAD_DEGREE;
 use super::output::remark;
-use super::progress::{Progress, ProgressMode};
+use super::progress::{Progress, ProgressMode, Total};
 use clap::{Args, ValueEnum};
 use rigel_database::server::{self, Server};
 use rigel_database::{self as sql, Access, LoadEvent, LoadRequest};
@@ -132,7 +132,7 @@ impl Private {
         };
         load_tables(&self.access, &request, way, stop)?;
         if !self.server.is_direct() {
-            self.findings.extend(limited(&mut self.server));
+            self.findings.extend(limited(&mut self.server, tables));
         }
         Ok(())
     }
@@ -199,9 +199,25 @@ fn tell_leftovers(directory: &Path) {
 }
 
 /// A server that reads through the page cache gets little of it.
-fn limited(server: &mut Server) -> Vec<Finding> {
+fn limited(server: &mut Server, tables: Tables) -> Vec<Finding> {
     let version = server.version().to_string();
     match server.limit_page_cache(PAGE_CACHE) {
+        Ok(limit) if tables.bytes() <= limit => {
+            let finding = Finding::warning(
+                FindingName::PageCache,
+                format!(
+                    "{version} reads through the page cache; its processes may use {limit} of memory, and \
+                     the tables have {}: memory can hold all of them",
+                    tables.bytes()
+                ),
+                format!("give a --scale several times as large as {limit}"),
+            );
+            remark(&format!(
+                "rigel: {}\n  hint: {}\n",
+                finding.what, finding.hint
+            ));
+            vec![finding]
+        }
         Ok(limit) => vec![Finding::note(
             FindingName::MemoryLimit,
             format!(
@@ -353,7 +369,7 @@ pub(super) fn load_tables(
     let block = u64::from(request.tables.block);
     let progress = Mutex::new(Progress::new(
         &format!("loading {}", access.servers[0]),
-        1,
+        Total::Known(1),
         0.0,
         way,
     ));

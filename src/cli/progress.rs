@@ -5,7 +5,7 @@ use super::live::{ThroughputUnit, View};
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rigel_analyse::quantity;
-use rigel_analyse::{LatencyFigure, PointSummary, ShownIn, summarise};
+use rigel_analyse::{ClassSummary, LatencyFigure, PointSummary, ShownIn, summarise};
 use rigel_device::clock::Clock;
 use rigel_drive::Live;
 use rigel_measure::run::{Event, RunningRanks};
@@ -45,19 +45,73 @@ impl ProgressMode {
     }
 }
 
+/// How many points a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Total {
+    /// This many; 0 if it has no end.
+    Known(usize),
+    /// A search that usually takes this many, and may take more or fewer.
+    Usual(usize),
+}
+
+impl Total {
+    /// The number of points, known or usual.
+    fn points(self) -> usize {
+        match self {
+            Self::Known(points) | Self::Usual(points) => points,
+        }
+    }
+
+    /// The total at point `number`; 0 if nobody knows how many there are.
+    fn at(self, number: usize) -> usize {
+        match self {
+            Self::Usual(usual) if number > usual => 0,
+            total => total.points(),
+        }
+    }
+
+    /// `point 3 of 8`, `point 3 of about 8`, `point 9, 8 are usual`.
+    fn in_words(self, number: usize) -> String {
+        match self {
+            Self::Known(0) => format!("point {number}"),
+            Self::Known(points) => format!("point {number} of {points}"),
+            Self::Usual(usual) if number <= usual => format!("point {number} of about {usual}"),
+            Self::Usual(usual) => format!("point {number}, {usual} are usual"),
+        }
+    }
+
+    /// Seconds until the last point ends, if `ended` points of `each` seconds have ended and the current one has
+    /// run for `elapsed`; `None` if that is not known, as of a search beyond what is usual.
+    fn left(self, ended: usize, each: f64, elapsed: f64) -> Option<f64> {
+        const SHOWN_LEAST: f64 = 0.5;
+        let left = each * self.points().checked_sub(ended)? as f64 - elapsed;
+        Some(left).filter(|left| *left >= SHOWN_LEAST)
+    }
+
+    /// `, 40 s left`; of a search `, about 40 s left`; empty if that is not known.
+    fn left_in_words(self, left: Option<f64>) -> String {
+        let about = if let Self::Usual(_) = self {
+            "about "
+        } else {
+            ""
+        };
+        left.map_or_else(String::new, |left| {
+            format!(", {about}{} left", seconds(left))
+        })
+    }
+}
+
 /// Shows the progress of a run.
 pub(super) struct Progress {
     clock: Clock,
     /// `None` if nothing is shown.
     line: Option<ProgressLine>,
-    points: usize,
+    total: Total,
     number: usize,
     /// Planned time of a point.
     seconds_planned: f64,
     /// True if points begin on a timetable, however long the previous ones took.
     on_timetable: bool,
-    /// True if the number of points is that of a search, which may take more or fewer.
-    is_search: bool,
     began: Nanos,
     printed: Nanos,
     /// Number of the last point that has a line.
@@ -75,9 +129,9 @@ enum ProgressLine {
 }
 
 impl Progress {
-    /// Progress of `points` points of about `seconds` each. `title` is the top line of the live
-    /// view: verb and target.
-    pub(super) fn new(title: &str, points: usize, seconds: f64, way: ProgressMode) -> Self {
+    /// Progress of points of about `seconds` each. `title` is the top line of the live view: verb and
+    /// target.
+    pub(super) fn new(title: &str, total: Total, seconds: f64, way: ProgressMode) -> Self {
         let lines = || {
             if !std::io::stderr().is_terminal() {
                 return ProgressLine::Plain;
@@ -91,15 +145,17 @@ impl Progress {
         let line = match way {
             ProgressMode::Silent => None,
             ProgressMode::Lines => Some(lines()),
-            ProgressMode::Live => Some(View::open(&in_line(&spoken(title)), points).map_or_else(
-                |why| {
-                    output::remark(&format!(
-                        "no live view: {why}; progress is printed in lines\n"
-                    ));
-                    lines()
-                },
-                ProgressLine::Live,
-            )),
+            ProgressMode::Live => Some(
+                View::open(&in_line(&spoken(title)), total.points()).map_or_else(
+                    |why| {
+                        output::remark(&format!(
+                            "no live view: {why}; progress is printed in lines\n"
+                        ));
+                        lines()
+                    },
+                    ProgressLine::Live,
+                ),
+            ),
         };
         let clock = Clock::real();
         Self {
@@ -108,11 +164,10 @@ impl Progress {
             last_printed: 0,
             clock,
             line,
-            points,
+            total,
             number: 0,
             seconds_planned: seconds,
             on_timetable: false,
-            is_search: false,
             last: (Nanos(0), Vec::new()),
             ranks: None,
         }
@@ -220,16 +275,10 @@ impl Progress {
         if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number - 1, Nanos(0));
             view.update(|state, now| {
-                state.begin(self.number, self.points, now);
+                state.begin(self.number, self.total.at(self.number), now);
                 state.set_left(left, now);
             });
         }
-    }
-
-    /// Sets the number of points; a plan may only know it during the run.
-    pub(super) fn expect(&mut self, points: impl FnOnce(usize) -> usize) {
-        self.points = points(self.number);
-        self.is_search = true;
     }
 
     /// Shows that this round of a soak begins, counted from 1.
@@ -242,11 +291,15 @@ impl Progress {
 
     /// Shows the time until the next round of a soak.
     fn waiting(&mut self, left: Nanos) {
-        let (ended, points) = (self.number, self.points);
+        let ended = self.number;
         match &self.line {
             Some(ProgressLine::Terminal(bar)) => {
+                let of = match self.total.points() {
+                    0 => String::new(),
+                    rounds => format!(" of {rounds}"),
+                };
                 bar.set_message(format!(
-                    "round {ended}/{points} done, next in {}",
+                    "round {ended}{of} done, next in {}",
                     seconds(left.as_secs_f64())
                 ));
             }
@@ -299,10 +352,12 @@ impl Progress {
         let (then, before) = std::mem::replace(&mut self.last, (live.elapsed, counts.clone()));
         let span = live.elapsed.since(then).as_secs_f64();
         // The most important part comes first, because a narrow terminal truncates the line.
-        let left = seconds(self.seconds_left(self.number.saturating_sub(1), live.elapsed));
+        let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
         let mut text = format!(
-            "point {}/{}, {left} left: {}",
-            self.number, self.points, point.coordinates
+            "{}{}: {}",
+            self.total.in_words(self.number),
+            self.total.left_in_words(left),
+            point.coordinates
         );
         if let Some(ranks) = &self.ranks {
             let _ = write!(text, " | {ranks}");
@@ -362,23 +417,13 @@ impl Progress {
         }
         let wrong = went_wrong(record);
         if matches!(self.line, Some(ProgressLine::Plain)) && self.is_due(!wrong.is_empty()) {
-            let left = if self.number < self.points {
-                format!(
-                    ", {} left",
-                    seconds(self.seconds_left(self.number, Nanos(0)))
-                )
-            } else {
-                String::new()
-            };
+            let left = self.seconds_left(self.number, Nanos(0));
+            let left = self.total.left_in_words(left);
             let figures = short_figures(&summarise(record)) + &wrong;
-            let (number, points) = (self.number, self.points.max(self.number));
             let ranks = self.ranks.as_ref();
             let ranks = ranks.map_or_else(String::new, |ranks| format!(", {ranks}"));
-            let about = if self.is_search { "about " } else { "" };
-            let line = format!(
-                "point {number} of {about}{points}: {}{ranks}:{figures}{left}",
-                record.coordinates
-            );
+            let point = self.total.in_words(self.number);
+            let line = format!("{point}: {}{ranks}:{figures}{left}", record.coordinates);
             output::remark(&format!("{line}\n"));
         }
     }
@@ -387,7 +432,7 @@ impl Progress {
     /// after an interval or a part of the run. Of a search nobody knows which point is the last.
     fn is_due(&mut self, went_wrong: bool) -> bool {
         let now = self.clock.now();
-        let part = self.points.div_ceil(LINES_MIN).max(1);
+        let part = self.total.points().div_ceil(LINES_MIN).max(1);
         let is_due = went_wrong
             || self.number <= 1
             || self.number - self.last_printed.min(self.number) >= part
@@ -417,15 +462,15 @@ impl Progress {
     }
 
     /// Seconds until the last point ends, if `ended` points have ended and the current one has run
-    /// for `elapsed`. Based on the time of the previous points, or on the planned time.
-    fn seconds_left(&self, ended: usize, elapsed: Nanos) -> f64 {
+    /// for `elapsed`; `None` if unknown. Based on the time of the previous points, or on the planned time.
+    fn seconds_left(&self, ended: usize, elapsed: Nanos) -> Option<f64> {
         let spent = self.clock.now().since(self.began).as_secs_f64();
         let each = if ended > 0 && !self.on_timetable {
             (spent - elapsed.as_secs_f64()) / ended as f64
         } else {
             self.seconds_planned
         };
-        (each * (self.points - ended) as f64 - elapsed.as_secs_f64()).max(0.0)
+        self.total.left(ended, each, elapsed.as_secs_f64())
     }
 }
 
@@ -447,7 +492,9 @@ fn went_wrong(record: &PointRecord) -> String {
 
 /// The figures of a point's classes, in short.
 fn short_figures(summary: &PointSummary) -> String {
-    let class = |class: &rigel_analyse::ClassSummary| {
+    /// Number of classes in a line.
+    const SHOWN_MOST: usize = 2;
+    let class = |class: &ClassSummary| {
         let latency = class.latency.map_or_else(String::new, |latency| {
             let time = |figure: LatencyFigure| {
                 format!("{} {}", figure.label(), quantity::time(latency.get(figure)))
@@ -463,13 +510,20 @@ fn short_figures(summary: &PointSummary) -> String {
         let is_alone = is_sql || summary.classes.len() == 1;
         format!(" {}{rate}{latency}", label(&class.name, is_alone))
     };
-    let classes: Vec<String> = summary.classes.iter().map(class).collect();
-    // Three are wider than a line.
-    if classes.len() > 2 {
-        format!("\n   {}", classes.join(";\n   "))
-    } else {
-        classes.join(";")
+    // More are wider than a line: the most frequent say most.
+    let mut shown: Vec<&ClassSummary> = summary.classes.iter().collect();
+    if shown.len() > SHOWN_MOST {
+        shown.sort_by(|one, other| other.iops.total_cmp(&one.iops));
     }
+    let others = shown.len().saturating_sub(SHOWN_MOST);
+    shown.truncate(SHOWN_MOST);
+    let classes: Vec<String> = shown.into_iter().map(class).collect();
+    let more = if others > 0 {
+        format!("; and {others} more")
+    } else {
+        String::new()
+    };
+    classes.join(";") + &more
 }
 
 /// The name of a class before its figures; of one that `is_alone` they need none.
@@ -493,5 +547,27 @@ fn seconds(seconds: f64) -> String {
         hours if hours >= 2.0 * 3600.0 => format!("{:.1} h", hours / 3600.0),
         minutes if minutes >= 120.0 => format!("{:.0} min", minutes / 60.0),
         seconds => format!("{seconds:.0} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_total_that_nobody_knows_is_not_made_up() {
+        let search = Total::Usual(8);
+        assert_eq!(search.in_words(8), "point 8 of about 8");
+        assert_eq!(search.in_words(14), "point 14, 8 are usual");
+        assert_eq!((search.at(8), search.at(9)), (8, 0));
+        assert_eq!(search.left(3, 10.0, 4.0), Some(46.0));
+        // Nor is the end of what takes longer than it usually does.
+        assert_eq!(search.left(7, 10.0, 12.0), None);
+        assert_eq!(search.left(13, 10.0, 0.0), None);
+        assert_eq!(Total::Known(3).left(2, 10.0, 12.0), None);
+        assert_eq!(Total::Known(0).left(5, 10.0, 1.0), None);
+        assert_eq!(Total::Known(3).left_in_words(Some(46.0)), ", 46 s left");
+        assert_eq!(search.left_in_words(Some(46.0)), ", about 46 s left");
+        assert_eq!(search.left_in_words(None), "");
     }
 }

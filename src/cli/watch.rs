@@ -8,7 +8,7 @@ use super::membership::Membership;
 use super::metrics::WatchMetrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
-use super::progress::Progress;
+use super::progress::{Progress, Total};
 use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 use super::target::is_model;
@@ -160,7 +160,7 @@ fn observe_all(
     let metrics = WatchMetrics::of(&args.outcome, header, request)?;
     let mut progress = Progress::new(
         &format!("watch {}", header.facts.name),
-        request.intervals().map_or(0, |count| count as usize),
+        Total::Known(request.intervals().map_or(0, |count| count as usize)),
         request.every.as_secs_f64(),
         args.outcome.progress(),
     );
@@ -512,8 +512,9 @@ fn header(request: &WatchRequest, about: String, findings: Vec<Finding>) -> Head
 
 fn member(disk: &WatchedDisk) -> VolumeMember {
     let devices = observe::devices(disk.number);
+    // What was named may be a directory; what is watched is the device below it.
     VolumeMember {
-        path: PathBuf::from(&disk.named),
+        path: Path::new("/dev").join(disk.name.replace('!', "/")),
         kind: FileKind::Device,
         bytes: devices.first().map_or(Bytes(0), |device| device.bytes),
         inode: 0,

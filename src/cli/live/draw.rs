@@ -13,6 +13,7 @@ use anstyle::Style;
 use rigel_analyse::quantity::{capital, clock, rounded_percent as percent, time};
 use rigel_analyse::{LatencyFigure, ShownIn};
 use rigel_model::{Bytes, Nanos};
+use std::borrow::Cow;
 
 /// Minimum width for lists beside the charts.
 const WIDE: u16 = 100;
@@ -194,12 +195,7 @@ fn overall(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode)
         Activity::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
         _ if state.number == 0 => format!("before the first {}", state.step),
         _ if state.points == 0 => format!("{} {}", state.step, state.number),
-        _ => format!(
-            "{} {} of {}",
-            state.step,
-            state.number,
-            state.points.max(state.number)
-        ),
+        _ => format!("{} {} of {}", state.step, state.number, state.points),
     };
     let x = buffer.put(area.x, area.y, area.right(), &text, ColourMode::strong()) + 2;
     let share = state.share();
@@ -661,7 +657,7 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: &
     } else {
         ColourMode::faint()
     };
-    buffer.put(row.x, row.y, row.x + name, &done.name, style);
+    buffer.put(row.x, row.y, row.x + name, &end_of(&done.name, name), style);
     let times = LatencyFigure::shown_in(ShownIn::Lines).map(|figure| {
         let latency = done.latency;
         latency.map_or("-".to_string(), |latency| time(latency.get(figure)))
@@ -682,6 +678,16 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: &
             },
         );
     }
+}
+
+/// A name in `width` columns with one of them free. Points differ in how their names end: the depth, the rate.
+fn end_of(name: &str, width: u16) -> Cow<'_, str> {
+    let (length, room) = (name.chars().count(), usize::from(width).saturating_sub(1));
+    if length <= room {
+        return name.into();
+    }
+    let end = name.char_indices().nth(length - room.saturating_sub(1));
+    format!("…{}", end.map_or("", |(at, _)| &name[at..])).into()
 }
 
 /// Draws the help in the centre.
@@ -706,5 +712,17 @@ fn help(buffer: &mut Buffer, area: Rect, look: ColourMode) {
     buffer.put(x, y + height - 1, x + width, &rule, style);
     for (text, y) in HELP.iter().zip(y + 1..(y + height).saturating_sub(1)) {
         buffer.put(x + 2, y, x + width, text, Style::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_too_long_keeps_what_differs() {
+        assert_eq!(end_of("large reads, depth 8", 21), "large reads, depth 8");
+        assert_eq!(end_of("large reads, depth 8", 16), "…reads, depth 8");
+        assert_eq!(end_of("large reads, depth 8", 4), "… 8");
     }
 }

@@ -38,7 +38,7 @@ pub(in crate::cli) struct LiveState {
     pub(super) draining: bool,
     /// Number of the running point, from 1; 0 before the first.
     pub(super) number: usize,
-    /// Number of points, as far as known; 0 if there is no end.
+    /// Number of points, known or usual; 0 if nobody knows it.
     pub(super) points: usize,
     /// What a point is called: an interval, for a watch.
     pub(super) step: &'static str,
@@ -167,9 +167,9 @@ impl LiveState {
         self.looked = Nanos(0);
     }
 
-    /// Sets the remaining time in seconds.
-    pub(in crate::cli) fn set_left(&mut self, seconds: f64, now: Nanos) {
-        self.left = Some((seconds, now));
+    /// Sets the remaining time in seconds; `None` if it is unknown.
+    pub(in crate::cli) fn set_left(&mut self, seconds: Option<f64>, now: Nanos) {
+        self.left = seconds.map(|seconds| (seconds, now));
     }
 
     /// True if a look at the running point is due.
@@ -303,7 +303,8 @@ impl LiveState {
     /// Seconds left at `now`; `None` if unknown.
     pub(super) fn left(&self, now: Nanos) -> Option<f64> {
         let (seconds, at) = self.left?;
-        Some((seconds - now.since(at).as_secs_f64()).max(0.0))
+        // What should have ended by now ends nobody knows when.
+        Some(seconds - now.since(at).as_secs_f64()).filter(|left| *left > 0.0)
     }
 
     /// Completed fraction: of the points, or of the bytes to fill.

@@ -79,7 +79,7 @@ fn curve() -> (LiveState, Nanos) {
             state.end(&record, &summarise(&record));
         }
     }
-    state.set_left(22.0, now);
+    state.set_left(Some(22.0), now);
     for at in 0..40u32 {
         let busy = f64::from(at) / 40.0;
         let load = DeviceLoad {

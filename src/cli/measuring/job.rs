@@ -163,7 +163,7 @@ impl Job {
 
     /// Points that are still to be measured, as far as that is known before it is measured.
     pub(in crate::cli) fn points_expected(&self) -> usize {
-        let expected = self.verb.points_expected(0);
+        let expected = self.verb.points_expected();
         match (&self.verb, &self.resumed) {
             (request, Some((_, run))) if request.is_known_beforehand() => {
                 expected - run.complete().len().min(expected)

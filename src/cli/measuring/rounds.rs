@@ -8,7 +8,7 @@ use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
 use crate::cli::attend;
 use crate::cli::membership::Membership;
 use crate::cli::output::remark;
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Progress, Total};
 use crate::cli::ranks::{self, RanksArgs};
 use crate::cli::stop::stop_flag;
 
@@ -169,7 +169,7 @@ pub(in crate::cli) fn measure(
     let way = args.outcome.progress();
     let progress = Progress::new(
         &title,
-        search.points_expected(0),
+        Total::Known(search.points_expected()),
         search.point_seconds(),
         way,
     );

@@ -74,7 +74,7 @@ impl Plan for WatchRequest {
         "watch"
     }
 
-    fn points_expected(&self, _: usize) -> usize {
+    fn points_expected(&self) -> usize {
         self.intervals().unwrap_or(0) as usize
     }
 

@@ -62,8 +62,8 @@ pub trait Plan: Debug {
         Vec::new()
     }
 
-    /// The approximate number of points when `done` are complete.
-    fn points_expected(&self, _done: usize) -> usize {
+    /// The number of points; of a search, the usual one: it may take more or fewer.
+    fn points_expected(&self) -> usize {
         0
     }
 

@@ -37,7 +37,7 @@ impl Plan for SoakRequest {
         vec![self.point(1, Nanos(0), usable, seed)]
     }
 
-    fn points_expected(&self, _: usize) -> usize {
+    fn points_expected(&self) -> usize {
         self.rounds() as usize
     }
 

@@ -208,7 +208,7 @@ impl Plan for CalibrateRequest {
 
     /// The approximate number of visits of a run when `done` are complete; used for the remaining
     /// time.
-    fn points_expected(&self, done: usize) -> usize {
+    fn points_expected(&self) -> usize {
         const USUAL: usize = 17;
         const RATES_AND_CLOSING: usize = 10;
         let visits = self.visits().map_or(1, |visits| visits.least);
@@ -219,7 +219,7 @@ impl Plan for CalibrateRequest {
             + RATES_AND_CLOSING
             + reread::points_expected(self)
             + ranks::points_expected(self.ranks);
-        ((USUAL + writes + log_files) * visits + once).max(done + 1)
+        (USUAL + writes + log_files) * visits + once
     }
 
     /// Usual time of a visit in seconds, warm-up included.

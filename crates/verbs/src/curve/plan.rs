@@ -92,7 +92,7 @@ impl Plan for CurveRequest {
     }
 
     /// The approximate number of points when `done` are complete.
-    fn points_expected(&self, done: usize) -> usize {
+    fn points_expected(&self) -> usize {
         const SEARCH: usize = 9;
         let points = match &self.loads {
             Loads::Depths(depths) => depths.len() * self.logs.len().max(1),
@@ -100,7 +100,7 @@ impl Plan for CurveRequest {
             Loads::Percents(percents) => percents.len() + SEARCH,
         };
         let beside = self.neighbours_per_s.map_or(0, |_| ranks::points_beside());
-        (points + ranks::points_expected(self.ranks) + beside).max(done)
+        points + ranks::points_expected(self.ranks) + beside
     }
 
     /// Maximum time of a point in seconds.

@@ -89,9 +89,9 @@ impl Plan for FitRequest {
     }
 
     /// The approximate number of points when `done` are complete.
-    fn points_expected(&self, done: usize) -> usize {
+    fn points_expected(&self) -> usize {
         const USUAL: usize = 8;
-        USUAL.max(done)
+        USUAL
     }
 
     /// Maximum time of a point in seconds.

@@ -45,7 +45,7 @@ impl Plan for LayersRequest {
     }
 
     /// Number of points.
-    fn points_expected(&self, _: usize) -> usize {
+    fn points_expected(&self) -> usize {
         self.coordinates().len()
     }
 
@@ -189,7 +189,7 @@ mod tests {
                 .map(move |name| format!("layer:{name}:{sessions}"))
         };
         assert_eq!(names, of(2).chain(of(16)).collect::<Vec<_>>());
-        assert_eq!(request(true).points_expected(0), 24);
+        assert_eq!(request(true).points_expected(), 24);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Plan for OrionRequest {
         points
     }
 
-    fn points_expected(&self, _: usize) -> usize {
+    fn points_expected(&self) -> usize {
         self.cells().len()
     }
 
