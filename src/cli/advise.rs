@@ -62,6 +62,9 @@ pub(super) struct AdviseArgs {
     /// Show formulas, other opinions, sources and all statements, and not one screen
     #[arg(long, conflicts_with = "json")]
     verbose: bool,
+    /// Print the statements of one product alone, to pipe into its client
+    #[arg(long, requires = "products", conflicts_with_all = ["json", "verbose"])]
+    statements: bool,
     /// Print the advice as JSON
     #[arg(long)]
     json: bool,
@@ -124,7 +127,16 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
         plans: plans.as_ref(),
         demand: demand.as_ref(),
     };
-    if args.json {
+    if args.statements {
+        if let [_, _, ..] = products[..] {
+            return Err(usage!(
+                "--statements are for one product, and --for names {count}",
+                "name one with --for",
+                count = products.len()
+            ));
+        }
+        output::raw(&advice::statements(run, found, &products, terms));
+    } else if args.json {
         output::json(&advice::json(run, found, &products, terms));
     } else {
         let extent = if args.verbose {
@@ -153,7 +165,7 @@ fn beside(
 ) -> Result<DemandAgainst, Error> {
     let asked = demand::chosen(path, of)?;
     let demand = asked.demands.first();
-    demand.and_then(|demand| against(demand, calibration)).ok_or_else(|| {
+    demand.and_then(|demand| against(demand, &asked.imported, calibration)).ok_or_else(|| {
         usage!(
             "'{path}' does not say how much I/O a database asked for",
             "give AWR or Statspack reports, or a capture of AWR-Miner; a listing of a histogram \

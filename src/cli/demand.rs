@@ -143,11 +143,14 @@ fn instances_of(path: &Path, ranks: usize) -> Result<Asked, Error> {
     Ok(Asked { demands, ..asked })
 }
 
-/// The demand with this name.
+/// The demand with this name, or with the one that is shown of it.
 fn named(all: &[Demand], name: &str, path: &Path) -> Result<Demand, Error> {
-    let demand = all.iter().find(|demand| demand.database == *name);
-    demand.cloned().ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|demand| demand.database.as_str()).collect();
+    let is_named = |demand: &&Demand| {
+        let own = demand.database.as_str();
+        own == name || spoken(own) == name
+    };
+    all.iter().find(is_named).cloned().ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|demand| spoken(&demand.database)).collect();
         usage!(
             "'{path}' has no demand of '{name}'",
             "give one of: {names}",

@@ -379,7 +379,7 @@ impl FitArgs {
             block: block.unwrap_or(BLOCK_ASSUMED),
             is_block_assumed: block.is_none(),
             at: self.at,
-            findings: demand_findings(&imported, &demand.sum),
+            findings: demand_findings(&demands, &imported, &demand.sum),
             interval: demand.sum,
             of_ranks,
             intervals: demand.intervals,

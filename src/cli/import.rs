@@ -66,6 +66,9 @@ pub(super) struct ImportArgs {
     unit: Option<String>,
     #[command(flatten)]
     expected: ExpectedArgs,
+    /// Show all figures, sections and findings, and not one screen of them
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    verbose: bool,
     /// Print the results as JSON, and nothing else to stdout
     #[arg(long)]
     json: bool,
@@ -134,7 +137,11 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
         output::table(&imported.results.csv());
         return Ok(0);
     }
-    page::show(&imported, directory, args.json);
+    if args.verbose {
+        page::show_all(&imported, directory);
+    } else {
+        page::show(&imported, directory, args.json);
+    }
     Ok(status)
 }
 

@@ -21,6 +21,13 @@ pub(super) fn show(measured: &Evaluated, directory: &Path, json: bool) {
     place(&document, measured, directory);
 }
 
+/// The same with all of the text, and where its page is.
+pub(super) fn show_all(measured: &Evaluated, directory: &Path) {
+    let document = measured.document();
+    output::result(&text::render(&document, Extent::Full));
+    put(&document, measured, directory);
+}
+
 /// The run at `place` with what the runs in the directories beside it say of the next one. Storage that
 /// does not answer there is left alone.
 pub(super) fn with_earlier(measured: Evaluated, place: &Path) -> Evaluated {

@@ -243,8 +243,9 @@ fn a_calibration_and_a_fit_of_one_demand_never_contradict_each_other() {
             log: None,
             intervals: vec![asked.interval.clone()],
             sum_of: Vec::new(),
+            is_device: false,
         };
-        let by_calibration = against(&demand, &found).unwrap();
+        let by_calibration = against(&demand, &[], &found).unwrap();
         let (by_fit, _) = fitted(SPEC, &asked, 7);
         let words = format!("{per_s}/s, {mean_us:?}: {}", by_calibration.reason());
         match (by_calibration.fits, by_fit.verdict) {

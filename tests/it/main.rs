@@ -13,6 +13,7 @@ mod circles;
 mod compare;
 mod compare_series;
 mod curve;
+mod demands;
 mod docs;
 mod duet;
 mod expect;

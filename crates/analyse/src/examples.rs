@@ -300,7 +300,7 @@ fn sample(second: u64) -> Sample {
 
 /// An hour with these streams beside the example of a calibration.
 pub fn against(streams: Vec<DemandStream>) -> DemandAgainst {
-    crate::against(&demand(streams), &calibration()).expect("it has rates")
+    crate::against(&demand(streams), &[], &calibration()).expect("it has rates")
 }
 
 /// A database that asks for these streams in one hour.
@@ -314,6 +314,7 @@ pub fn demand(streams: Vec<DemandStream>) -> Demand {
         log: None,
         intervals: vec![interval(streams)],
         sum_of: Vec::new(),
+        is_device: false,
     }
 }
 

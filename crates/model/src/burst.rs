@@ -118,6 +118,7 @@ mod tests {
             log: None,
             intervals: (0..).zip(rates).map(of).collect(),
             sum_of: Vec::new(),
+            is_device: false,
         }
     }
 

@@ -203,6 +203,9 @@ pub struct Demand {
     /// The instances of which this is the sum; empty if it is not a sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sum_of: Vec<String>,
+    /// True if a device was observed, and no database: its latency is that of storage, whatever it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_device: bool,
 }
 
 impl Demand {
@@ -288,6 +291,7 @@ mod tests {
                 interval("d", 9.0),
             ],
             sum_of: Vec::new(),
+            is_device: false,
         };
         let (busiest, below) = demand.busiest().unwrap();
         assert!((busiest.operations_per_s() - 9.0).abs() < 1e-12);
@@ -313,6 +317,7 @@ mod tests {
             log: None,
             intervals,
             sum_of: Vec::new(),
+            is_device: false,
         };
         let label = |at: &str| {
             let (interval, below) = demand.interval_at(at.parse().unwrap())?;

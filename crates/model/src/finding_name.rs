@@ -97,8 +97,9 @@ finding_names! {
             "Reads of a part have a median below 70 % of the whole's, parts just read were a fifth faster, or large \
              reads met what was cached ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
             "Measure a target many times as large as the cache.";
-        PageCache = "page-cache", Doubt, "warning",
-            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %.",
+        PageCache = "page-cache", Doubt, "warning, refusal",
+            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %. Refusal if \
+             it served all.",
             "Direct I/O (`debug_io_direct=data`), less memory, or a larger `--scale`.";
         BufferCache = "buffer-cache", Doubt, "warning",
             "Tables are smaller than twice the buffer cache; in `layers`, it served over 5 % of the blocks.",
@@ -107,9 +108,9 @@ finding_names! {
             "As `memory-limit`, but the memory could not be limited.",
             "PostgreSQL 16, root, or tables larger than memory.";
         ReadsFromMemory = "reads-from-memory", Doubt, "warning",
-            "In a report, single-block reads average below 50 µs, or over a fifth are below 64 µs with a second mode \
-             above.",
-            "`filesystemio_options = setall`, then a new report.";
+            "A database's single-block reads average below 50 µs; in reports also if a fifth are below 64 µs with a \
+             second mode above.",
+            "The disk's own demand; for Oracle `filesystemio_options = setall`, then a new report.";
         CacheSuspected = "cache-suspected", Doubt, "warning",
             "The target is small (below memory, or 64 GiB unless local flash) and half its reads at low load are \
              faster than the medium.",
@@ -159,12 +160,6 @@ finding_names! {
         RepeatedTime = "repeated-time", Doubt, "warning",
             "Imported samples begin at the same time.",
             "One file each.";
-        TraceIncomplete = "trace-incomplete", Doubt, "warning",
-            "In `watch`: the kernel's trace lacks over 2 % of requests; those intervals use counters.",
-            "Stop other tracers, run it again.";
-        EventsLost = "events-lost", Doubt, "warning",
-            "In `watch`: the kernel dropped events; intervals lacking over 2 % use counters.",
-            "`nice -n -10`";
         ReadsCountedApart = "reads-counted-apart", Aside, "note",
             "Ways to count the random reads of a report differ by over 10 %; the first counts.",
             "Use the range.";
@@ -176,6 +171,12 @@ finding_names! {
             "Nothing.";
     }
     Incomplete {
+        TraceIncomplete = "trace-incomplete", Doubt, "warning",
+            "In `watch`: the kernel's trace lacks over 2 % of requests; those intervals use counters.",
+            "Stop other tracers, run it again.";
+        EventsLost = "events-lost", Doubt, "note, warning",
+            "In `watch`: the kernel dropped events; a warning if over 2 % of requests lack.",
+            "`nice -n -10`";
         RankLost = "rank-lost", Doubt, "warning",
             "A host was lost, which ended the run; finished points count.",
             "Mend it, then `--resume` with as many ranks.";

@@ -63,6 +63,7 @@ impl<R> TableOf<R> {
             name: heading.into(),
             is_number,
             extent: Extent::Screen,
+            may_be_cut: false,
         });
         for (row, cells) in self.rows.iter().zip(&mut self.table.rows) {
             cells.push(cell(row).to_string());
@@ -172,6 +173,15 @@ impl<R> TableOf<R> {
         self
     }
 
+    /// Lets the end of the last column be cut where there is no room.
+    #[must_use]
+    pub fn may_be_cut(mut self) -> Self {
+        if let Some(column) = self.table.columns.last_mut() {
+            column.may_be_cut = true;
+        }
+        self
+    }
+
     /// Collapses the table until the reader opens it, if so.
     #[must_use]
     pub fn folded_if(mut self, is_so: bool) -> Self {
@@ -179,10 +189,12 @@ impl<R> TableOf<R> {
         self
     }
 
-    /// Names the row that decides, which is shown where there is no room for all.
+    /// Names the rows that decide, which are shown where there is no room for all.
     #[must_use]
     pub fn decided_by(mut self, decides: impl Fn(&R) -> bool) -> Self {
-        self.table.deciding = self.rows.iter().position(decides);
+        let rows = self.rows.iter().enumerate();
+        let rows = rows.filter(|(_, row)| decides(row));
+        self.table.deciding = rows.map(|(at, _)| at).collect();
         self
     }
 

@@ -237,9 +237,6 @@ fn beside(interval: &DemandInterval) -> Option<String> {
             parts::count(out.write_mib_per_s * MEGABYTES)
         ));
     }
-    if !interval.censored.is_empty() {
-        sentences.push(format!("At least this: {}.", interval.censored));
-    }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 

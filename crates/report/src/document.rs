@@ -160,8 +160,8 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Collapsed until the reader opens it, for long tables.
     pub folded: bool,
-    /// The row that decides: where there is no room for all, those around it are shown.
-    pub deciding: Option<usize>,
+    /// The rows that decide: where there is no room for all, those are shown, and others beside the last.
+    pub deciding: Vec<usize>,
 }
 
 /// A column of a table.
@@ -171,6 +171,8 @@ pub struct Column {
     pub name: String,
     /// True if the cells are numbers, which are right-aligned.
     pub is_number: bool,
+    /// True if its end may be cut where there is no room; only of the last column.
+    pub may_be_cut: bool,
     /// The extent from which on it is shown: text has few columns.
     pub extent: Extent,
 }

@@ -21,8 +21,12 @@ const ALIGNED_MAX: usize = 28;
 const ROWS_MAX: usize = 10;
 /// Number of rows that are shown after the one that decides, if not all are.
 const ROWS_AFTER: usize = 1;
-/// Maximum number of lines about what to do next.
-const NEXT_MAX: usize = 3;
+/// Maximum number of lines of what is known beside the answer and of what to do next.
+const NEXT_MAX: usize = 6;
+/// Maximum number of commands to run next.
+const COMMANDS_MAX: usize = 3;
+/// Least width of a column that may be cut.
+const CUT_MIN: usize = 16;
 /// Columns that a line may lose because its next word is too long.
 const WORD_MAX: usize = 12;
 /// Minimum number of lines of a table: its header, a row, and how many more there are.
@@ -132,7 +136,15 @@ fn small(table: &Table, room: usize) -> String {
             .max(table.columns[at].name.chars().count())
             + 2
     };
-    while shown.len() > 1 && shown.iter().map(|at| width(*at)).sum::<usize>() > WIDTH + 2 {
+    let least = |at: usize| {
+        let is_cut = table.columns[at].may_be_cut;
+        if is_cut {
+            width(at).min(CUT_MIN)
+        } else {
+            width(at)
+        }
+    };
+    while shown.len() > 1 && shown.iter().map(|at| least(*at)).sum::<usize>() > WIDTH + 2 {
         let last_number = shown.iter().rposition(|at| table.columns[*at].is_number);
         shown.remove(last_number.unwrap_or(shown.len() - 1));
     }
@@ -143,8 +155,7 @@ fn small(table: &Table, room: usize) -> String {
     } else {
         room
     };
-    let after = table.deciding.map_or(0, |at| at + 1 + ROWS_AFTER);
-    let first = after.min(table.rows.len()).saturating_sub(rows);
+    let kept = rows_kept(table, rows);
     let cells = |row: &Vec<String>| {
         let cell = |at: &usize| row.get(*at).cloned().unwrap_or_default();
         shown.iter().map(cell).collect()
@@ -154,9 +165,9 @@ fn small(table: &Table, room: usize) -> String {
         rows: table
             .rows
             .iter()
-            .skip(first)
-            .take(rows)
-            .map(cells)
+            .enumerate()
+            .filter(|(at, _)| kept.contains(at))
+            .map(|(_, row)| cells(row))
             .collect(),
         ..Table::default()
     };
@@ -171,6 +182,24 @@ fn small(table: &Table, room: usize) -> String {
     text
 }
 
+/// The rows of a table that are shown if there is room for `room`: those that decide, the one after them,
+/// then those before, nearest first, and at last those behind.
+fn rows_kept(table: &Table, room: usize) -> Vec<usize> {
+    let all = table.rows.len();
+    let after = table.deciding.last().map_or(0, |at| at + 1 + ROWS_AFTER);
+    let after = after.min(all);
+    // The last one is the limit that was found.
+    let deciding = table.deciding.iter().rev().copied();
+    let others = (0..after).rev().chain(after..all);
+    let mut kept: Vec<usize> = Vec::new();
+    for at in deciding.chain(others) {
+        if kept.len() < room && !kept.contains(&at) {
+            kept.push(at);
+        }
+    }
+    kept
+}
+
 /// The line of trust, then what to do: about each cause, or next. Empty if nothing was judged.
 fn ending(document: &Document) -> String {
     let Some(trust) = &document.trust else {
@@ -179,8 +208,16 @@ fn ending(document: &Document) -> String {
     let mut text = format!("\n{}\n", shortened(&trust.sentence(), WIDTH));
     let mut next_max = NEXT_MAX;
     for sentence in &document.standing {
-        let _ = writeln!(text, "{}", shortened(sentence, WIDTH));
-        next_max -= 1;
+        // Half a sentence says little: one more line has the rest.
+        let whole = wrapped("", &shortened(sentence, 2 * WIDTH - WORD_MAX), 0, WIDTH);
+        let is_short = lines_of(&whole) <= 2;
+        let shown = if is_short {
+            whole
+        } else {
+            shortened(sentence, WIDTH) + "\n"
+        };
+        next_max = next_max.saturating_sub(lines_of(&shown));
+        text.push_str(&shown);
     }
     let hints = trust
         .doubts()
@@ -193,24 +230,28 @@ fn ending(document: &Document) -> String {
             hints.remove(at);
         }
     }
-    hints.truncate(next_max);
     let width = hints.iter().map(|(title, _)| title.len()).max();
     let width = width.unwrap_or(0);
     for (title, hint) in &hints {
+        if next_max == 0 {
+            break;
+        }
         let (hint, room) = (in_line(hint), WIDTH - width - 4);
         let mut line = shortened(&hint, room);
         // Half a sentence is no hint: one more line has the rest.
         if line.ends_with('…') {
             let indent = " ".repeat(width + 4);
             let whole = wrapped("", &shortened(&hint, 2 * room - WORD_MAX), 0, room);
-            if lines_of(&whole) == 2 {
+            if lines_of(&whole) == 2 && next_max >= 2 {
                 line = whole.trim_end().replace('\n', &format!("\n{indent}"));
             }
         }
-        let _ = writeln!(text, "  {title:width$}  {line}");
+        let shown = format!("  {title:width$}  {line}\n");
+        next_max = next_max.saturating_sub(lines_of(&shown));
+        text.push_str(&shown);
     }
     if hints.is_empty() {
-        for next in document.next.iter().take(next_max) {
+        for next in document.next.iter().take(next_max.min(COMMANDS_MAX)) {
             let _ = writeln!(text, "Next: {}", command(next, WIDTH - 6));
         }
     }
@@ -227,7 +268,7 @@ fn command(next: &str, width: usize) -> String {
 
 /// As much of a text as fits into `width` columns and makes sense: up to a punctuation mark, else up
 /// to a word.
-fn shortened(text: &str, width: usize) -> String {
+pub(super) fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.into();
     }
@@ -347,6 +388,25 @@ mod tests {
             );
             assert_eq!(text.contains("more rows"), with_table, "{text}");
         }
+    }
+
+    #[test]
+    fn rows_that_decide_are_shown_however_many_there_are() {
+        let shown = |deciding: &[usize], room: usize| {
+            let table = Table {
+                rows: vec![Vec::new(); 20],
+                deciding: deciding.to_vec(),
+                ..Table::default()
+            };
+            let mut kept = rows_kept(&table, room);
+            kept.sort_unstable();
+            kept
+        };
+        assert_eq!(shown(&[], 4), [0, 1, 2, 3]);
+        assert_eq!(shown(&[10], 4), [8, 9, 10, 11]);
+        assert_eq!(shown(&[2, 15, 16], 5), [2, 14, 15, 16, 17]);
+        assert_eq!(shown(&[0, 2, 15, 16], 3), [2, 15, 16]);
+        assert_eq!(shown(&[19], 3), [17, 18, 19]);
     }
 
     #[test]

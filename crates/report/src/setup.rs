@@ -10,7 +10,11 @@ use std::fmt::Write;
 /// The section about the setup; `workload` describes the load in words.
 pub fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
-        Block::Text("To run it again, with the same seed:".into()),
+        Block::Text(if seed(header).is_some() {
+            "To run it again, with the same seed:".into()
+        } else {
+            "To run it again:".into()
+        }),
         Block::Code(again(header)),
         pairs("What was run", ["", "value"], what(header, workload)),
         pairs("The machine", ["", "value"], machine(header)),
@@ -100,9 +104,14 @@ pub fn manner(header: &Header) -> &'static str {
 }
 
 fn what(header: &Header, workload: &str) -> Vec<(&'static str, String)> {
+    // Of what is only watched or imported, none is known.
+    let size = Some(header.facts.usable).filter(|size| size.0 > 0);
     let mut rows = vec![
         pair("target", &header.facts.name),
-        pair("size", &header.facts.usable),
+        (
+            "size",
+            size.map_or_else(String::new, |size| size.to_string()),
+        ),
         pair("workload", &workload),
         pair("begun", &header.started),
         pair(
@@ -166,10 +175,12 @@ fn disks(devices: Vec<&BlockDevice>) -> Block {
         })
         .number("size", |device| device.bytes)
         .text("kind", |device| {
-            if device.rotational {
-                "spinning"
-            } else {
-                "not spinning"
+            // Loop and virtual devices say so without a disk that could spin.
+            let is_local = device.model.is_some() && device.transport.is_none();
+            match (device.rotational, is_local) {
+                (true, true) => "spinning",
+                (true, false) => "reports spinning",
+                (false, _) => "not spinning",
             }
         })
         .text("scheduler", |device| device.scheduler.clone())
@@ -184,9 +195,10 @@ fn disks(devices: Vec<&BlockDevice>) -> Block {
         .block()
 }
 
-/// The seed of all random choices, from the journal.
+/// The seed of all random choices, from the journal; `None` where there are none.
 fn seed(header: &Header) -> Option<u64> {
-    (header.invocation.verb != "import").then_some(header.invocation.options.seed)
+    let is_random = !matches!(header.invocation.verb.as_str(), "import" | "watch");
+    is_random.then_some(header.invocation.options.seed)
 }
 
 /// The command that repeats the run: with the seed that was used, and without the output directory,

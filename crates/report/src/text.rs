@@ -171,7 +171,7 @@ fn time_series(panels: &[Lines]) -> String {
     let column = |name: &str, is_number| Column {
         name: name.into(),
         is_number,
-        extent: Extent::Screen,
+        ..Column::default()
     };
     let mut columns = vec![column(&first.x.label, false), column(&main.name, true)];
     columns.push(column(
@@ -270,7 +270,7 @@ fn heat_map(heat: &Heat) -> String {
     let numbers = names.into_iter().map(|name| Column {
         name,
         is_number: is_written,
-        extent: Extent::Screen,
+        ..Column::default()
     });
     let corner = Column {
         name: heat.y_label.clone(),
@@ -305,7 +305,7 @@ fn level(share: f64) -> char {
 }
 
 /// Each cause with its findings and their hints, one line each; empty if there are none.
-fn causes(all: &[&CauseFound]) -> String {
+pub(super) fn causes(all: &[&CauseFound]) -> String {
     let mut text = String::new();
     for found in all {
         let severity = match found.severity {

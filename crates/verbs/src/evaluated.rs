@@ -48,6 +48,17 @@ fn name_target(findings: &mut [Finding], target: &Target) {
     }
 }
 
+/// Nobody else uses a server that was made for the run: what to look for on others cannot be followed.
+fn for_private_server(findings: &mut [Finding]) {
+    for finding in findings {
+        if finding.is(FindingName::Witnesses) {
+            finding.hint = "nobody else uses this server: both counts are in `rigel report RUN --verbose`, under \
+                            Database"
+                .into();
+        }
+    }
+}
+
 impl Evaluated {
     /// Evaluates a run that was read.
     ///
@@ -119,6 +130,11 @@ impl Evaluated {
             results.findings_mut().insert(0, incomplete);
         }
         name_target(results.findings_mut(), &run.header.target);
+        if run.header.target.is_private() {
+            for_private_server(results.findings_mut());
+            let points = results.points_mut().iter_mut();
+            points.for_each(|point| for_private_server(&mut point.findings));
+        }
         let expected = run.header.invocation.options.expected.clone();
         let measured = Self {
             run,
@@ -363,4 +379,19 @@ fn ended_in_stall(run: &Run) -> Option<Finding> {
         ),
         "see the log of the kernel (dmesg) and of the device or server; then resume the run",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_looks_for_others_on_a_private_server() {
+        let hint = "check what else uses the server: other sessions, a vacuum";
+        let mut findings = [FindingName::Witnesses, FindingName::OtherLoad]
+            .map(|name| Finding::warning(name, "it was so", hint));
+        for_private_server(&mut findings);
+        assert!(findings[0].hint.contains("nobody else uses this server"));
+        assert_eq!(findings[1].hint, hint);
+    }
 }

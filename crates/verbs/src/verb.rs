@@ -125,6 +125,11 @@ pub trait VerbResult: Any {
         &[]
     }
 
+    /// The same, to add to their findings.
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut []
+    }
+
     /// What looking at the blocks of the run found; `None` if nobody looked.
     fn verified(&self) -> Option<Verified> {
         Verified::sum(self.points().iter().map(|point| point.verified.as_ref()))

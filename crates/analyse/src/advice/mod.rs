@@ -49,6 +49,17 @@ pub struct AdviceTerms<'a> {
     pub trust: Option<&'a RunTrust>,
 }
 
+impl AdviceTerms<'_> {
+    /// How far to trust the run and the demand together; `None` if nobody judged the run.
+    pub fn trust_of_all(&self) -> Option<RunTrust> {
+        let of_run = self.trust?.clone();
+        Some(match self.demand {
+            Some(demand) => of_run.and(demand.trust()),
+            None => of_run,
+        })
+    }
+}
+
 /// Advice for `products`, as far as the figures were measured.
 pub fn advise(
     calibration: &Calibration,
@@ -96,7 +107,9 @@ pub fn advise(
 fn decide_on(setting: &mut Advice, terms: AdviceTerms) {
     if let Some(demand) = terms.demand {
         let relevance = relevance::relevance(setting, demand);
-        if relevance.matters == Answer::No && setting.default.is_some() && setting.is_open() {
+        let is_known = demand.trust().level != TrustLevel::DoNotUse;
+        let is_needless = relevance.matters == Answer::No && is_known;
+        if is_needless && setting.default.is_some() && setting.is_open() {
             setting.left(relevance.why.clone());
         }
         setting.relevance = Some(relevance);

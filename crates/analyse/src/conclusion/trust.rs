@@ -105,6 +105,28 @@ impl RunTrust {
         Self { level, causes }
     }
 
+    /// The same of this and of what `other` is about, for an answer that needs both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for found in other.causes {
+            let is_same = |one: &&mut CauseFound| {
+                let affects = |one: &CauseFound| one.weight != Weight::Aside;
+                one.cause == found.cause && affects(one) == affects(&found)
+            };
+            match self.causes.iter_mut().find(is_same) {
+                Some(known) => {
+                    known.severity = known.severity.max(found.severity);
+                    known.weight = known.weight.max(found.weight);
+                    known.findings.extend(found.findings);
+                }
+                None => self.causes.push(found),
+            }
+        }
+        self.causes.sort_by_key(|found| Reverse(found.weight));
+        self.level = self.level.max(other.level);
+        self
+    }
+
     /// The causes that affect the figures.
     pub fn doubts(&self) -> impl Iterator<Item = &CauseFound> {
         let affects = |found: &&CauseFound| found.weight != Weight::Aside;
@@ -196,6 +218,7 @@ impl CauseFound {
     pub fn sentence(&self) -> String {
         let happened = self.happened();
         match self.cause.consequence() {
+            _ if self.is_led_by(FindingName::ReadsFromMemory) => happened,
             "" => happened,
             consequence => format!("{happened}; {consequence}"),
         }
@@ -203,8 +226,10 @@ impl CauseFound {
 
     /// The same without what follows.
     fn happened(&self) -> String {
-        let is = |name: FindingName| self.findings.first().is_some_and(|first| first.is(name));
-        let clause = if is(FindingName::CacheSuspected) || is(FindingName::Memory) {
+        let is = |name| self.is_led_by(name);
+        let clause = if is(FindingName::ReadsFromMemory) {
+            "memory answered the database's reads, not its disk"
+        } else if is(FindingName::CacheSuspected) || is(FindingName::Memory) {
             "a cache may have answered"
         } else if is(FindingName::Incomplete) {
             "not complete"
@@ -217,6 +242,11 @@ impl CauseFound {
             (points, all) => format!(" in {points} of {all} points"),
         };
         format!("{clause}{points}")
+    }
+
+    /// True if its strongest finding is this one.
+    fn is_led_by(&self, name: FindingName) -> bool {
+        self.findings.first().is_some_and(|first| first.is(name))
     }
 
     /// A heading of its findings: what happened, or what they are about.
@@ -331,6 +361,19 @@ mod tests {
         };
         assert!(of(true).sentence().contains("in 1 of 4 points"));
         assert!(!of(false).sentence().contains("points"));
+    }
+
+    #[test]
+    fn an_answer_of_two_parts_is_no_better_than_the_worse() {
+        let of = |name| RunTrust::of([warning(name)].iter(), &[]);
+        let both = of(FindingName::OtherLoad).and(of(FindingName::ReportCut));
+        assert_eq!((both.level, both.causes.len()), (TrustLevel::WithCare, 2));
+        let refused = [Finding::refusal(FindingName::Holes, "holes", "fill it")];
+        let both = both.and(RunTrust::of(refused.iter(), &[]));
+        assert_eq!(both.level, TrustLevel::DoNotUse);
+        assert!(both.sentence().starts_with("Trust: do not use"));
+        let twice = of(FindingName::OtherLoad).and(of(FindingName::OtherLoad));
+        assert_eq!((twice.causes.len(), twice.causes[0].findings.len()), (1, 2));
     }
 
     #[test]

@@ -12,11 +12,16 @@
 use super::answer::Answer;
 use super::keeps::{JudgedStream, StorageLoad, TimeAlone, exponential_us, keeps};
 use super::read_kind::BLOCK_ASSUMED;
+use super::sources::{demand_censored, demand_findings};
 use super::stream_objective::{StreamObjective, assumed, objective_in_words, objective_of_stream};
+use crate::conclusion::trust::RunTrust;
 use crate::figures::quantity::{listed, mb_per_second, per_second, rounded_percent};
 use crate::search::at_load::AtLoad;
 use crate::search::calibration::{Calibration, LogWrites};
-use rigel_model::{Bytes, Demand, DemandInterval, DemandKind, DemandStream, Moment, Step};
+use rigel_model::record::Imported;
+use rigel_model::{
+    Bytes, Demand, DemandInterval, DemandKind, DemandStream, Finding, Moment, Step, with_causes,
+};
 use rigel_stats::estimate::Estimate;
 use serde::Serialize;
 
@@ -114,9 +119,17 @@ pub struct DemandAgainst {
     /// it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_block: Option<u32>,
+    /// What speaks against the demand: nothing here is better than that.
+    #[serde(serialize_with = "with_causes")]
+    pub findings: Vec<Finding>,
 }
 
 impl DemandAgainst {
+    /// How far the demand can be trusted.
+    pub fn trust(&self) -> RunTrust {
+        RunTrust::of(self.findings.iter(), &[])
+    }
+
     /// Why the answer is what it is, in words.
     pub fn reason(&self) -> String {
         let of = |fits: Answer| self.streams.iter().find(|one| one.fits == fits);
@@ -168,9 +181,15 @@ impl DemandAgainst {
 }
 
 /// The interval of `demand` with the most I/O, beside what `calibration` measured. `None` if no
-/// stream of it has a rate.
-pub fn against(demand: &Demand, calibration: &Calibration) -> Option<DemandAgainst> {
+/// stream of it has a rate. `imported` are the reports that the demand was read from.
+pub fn against(
+    demand: &Demand,
+    imported: &[Imported],
+    calibration: &Calibration,
+) -> Option<DemandAgainst> {
     let (interval, share_below) = demand.busiest()?;
+    let mut findings = demand_findings(std::slice::from_ref(demand), imported, interval);
+    findings.extend(demand_censored(&demand.database, interval));
     let DemandInterval {
         label,
         begin,
@@ -181,7 +200,10 @@ pub fn against(demand: &Demand, calibration: &Calibration) -> Option<DemandAgain
     let asked: Vec<DemandLoad> = interval
         .streams
         .iter()
-        .filter_map(|stream| DemandLoad::of(interval, stream, demand.block_bytes, calibration))
+        .filter_map(|stream| {
+            let objective = assumed(interval, stream, &findings);
+            DemandLoad::of(stream, objective, demand.block_bytes, calibration)
+        })
         .collect();
     let all = asked
         .iter()
@@ -235,6 +257,7 @@ pub fn against(demand: &Demand, calibration: &Calibration) -> Option<DemandAgain
         fits,
         censored: censored.clone(),
         assumed_block,
+        findings,
     })
 }
 
@@ -252,8 +275,8 @@ struct DemandLoad {
 
 impl DemandLoad {
     fn of(
-        interval: &DemandInterval,
         stream: &DemandStream,
+        objective: Option<StreamObjective>,
         block_bytes: Option<u32>,
         calibration: &Calibration,
     ) -> Option<Self> {
@@ -273,7 +296,7 @@ impl DemandLoad {
             per_s,
             bytes,
             database_us: stream.mean_us,
-            objective: assumed(interval, stream),
+            objective,
             load: load(kind, per_s, bytes, &figures, calibration),
             figures,
         })
@@ -668,7 +691,7 @@ mod tests {
                 block_bytes,
                 ..examples::demand(vec![reads.clone()])
             };
-            against(&demand, &examples::calibration()).unwrap()
+            against(&demand, &[], &examples::calibration()).unwrap()
         };
         let known = of(Some(BLOCK_ASSUMED), &reads);
         let assumed = of(None, &reads);
@@ -743,7 +766,7 @@ mod tests {
                 ..stream(DemandKind::RandomReads, share * capacity, 8192.0)
             };
             let demand = examples::demand(vec![stream]);
-            let found = against(&demand, &found).unwrap();
+            let found = against(&demand, &[], &found).unwrap();
             (found.fits, found.reason())
         };
         assert_eq!(fits(0.9, 200.0).0, Answer::Yes);

@@ -229,6 +229,7 @@ fn demand(derived: &[Derived], group: &[usize]) -> (Demand, Vec<Finding>) {
         log: Some(LogKind::ORACLE),
         intervals: whole.iter().map(|one| one.interval.clone()).collect(),
         sum_of: Vec::new(),
+        is_device: false,
     };
     (demand, findings)
 }

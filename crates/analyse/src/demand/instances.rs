@@ -102,6 +102,7 @@ mod tests {
             log: None,
             intervals: intervals.collect(),
             sum_of: Vec::new(),
+            is_device: false,
         }
     }
 

@@ -3,17 +3,13 @@
 
 use super::distribution::distribution;
 use super::evidence::{SINGLE_BLOCK, is_exadata, total, waited};
+use super::memory;
 use super::rates::{REQUEST_MAX_BYTES, WAITS_MIN, log_bytes, rate, read_bytes, written_bytes};
 use super::streams::LogRequests;
 use crate::figures::quantity::{mb_per_second, per_second, rounded_length};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::ReportKind;
-use rigel_model::{
-    DemandInterval, DemandKind, DemandStream, Finding, FindingName, LatencyShare, file_name,
-};
-
-/// Below this mean, reads came from memory.
-const MEMORY_US: f64 = 50.0;
+use rigel_model::{DemandInterval, DemandKind, DemandStream, Finding, FindingName, file_name};
 
 /// Notes about one report, whose demand is `interval`.
 pub(super) fn notes(report: &DatabaseReport, interval: &DemandInterval) -> Vec<Finding> {
@@ -253,18 +249,8 @@ fn page_cache(report: &DatabaseReport, file: &str) -> Option<Finding> {
         .iter()
         .find(|(name, _)| name == "filesystemio_options")
         .map_or("not set", |(_, value)| value.as_str());
-    let evidence = match waited.mean_range_us() {
-        Some((_, high)) if high < MEMORY_US => {
-            format!("a single-block read takes {high:.0} us at most on average")
-        }
-        _ => {
-            let share = memory_share(&distribution(report, SINGLE_BLOCK))?;
-            format!(
-                "{:.0} % of single-block reads take less than 64 us",
-                share * 100.0
-            )
-        }
-    };
+    let mean_us = waited.mean_range_us().map(|(_, high)| high);
+    let evidence = memory::evidence(mean_us, &distribution(report, SINGLE_BLOCK))?;
     Some(Finding::warning(
         FindingName::ReadsFromMemory,
         format!(
@@ -274,21 +260,6 @@ fn page_cache(report: &DatabaseReport, file: &str) -> Option<Finding> {
         ),
         "set filesystemio_options = setall on a file system, and take a report again",
     ))
-}
-
-/// The share of reads below 64 us, if it is more than a fifth and there is a second mode above.
-fn memory_share(all: &[LatencyShare]) -> Option<f64> {
-    const MEMORY_BOUND_US: f64 = 64.0;
-    const SHARE_MIN: f64 = 0.2;
-    let is_below = |one: &&LatencyShare| one.high_us.is_some_and(|high| high <= MEMORY_BOUND_US);
-    let share: f64 = all.iter().filter(is_below).map(|one| one.share).sum();
-    let above: Vec<f64> = all
-        .iter()
-        .filter(|one| !is_below(one))
-        .map(|one| one.share)
-        .collect();
-    let has_second_mode = above.windows(2).any(|two| two[1] > two[0]);
-    (share > SHARE_MIN && has_second_mode).then_some(share)
 }
 
 /// Notes about how long reads take, with the bar and its source.

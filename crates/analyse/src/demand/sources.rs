@@ -5,6 +5,7 @@
 //! storage first. A figure that the source does not give stays absent.
 
 use super::database_result::{SAME_WINDOW_S, database};
+use super::memory;
 use super::read_kind::reads_of;
 use super::watched_demand::WatchDemands;
 use crate::figures::quantity::count;
@@ -55,9 +56,43 @@ pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
     demands
 }
 
-/// What the reports among another tool's figures say against a demand of which `interval` is offered:
-/// about that interval, and about all of them together.
-pub fn demand_findings(all: &[Imported], interval: &DemandInterval) -> Vec<Finding> {
+/// What speaks against `demands`, of which `interval` is offered: what the reports say that they were read
+/// from, about that interval and about all of them together; of what Rigel itself counted, that memory
+/// answered.
+pub fn demand_findings(
+    demands: &[Demand],
+    all: &[Imported],
+    interval: &DemandInterval,
+) -> Vec<Finding> {
+    let mut findings = of_reports(all, interval);
+    if all.is_empty() {
+        let mut own = demands.iter();
+        findings.extend(own.find_map(|demand| memory::of_demand(demand, interval)));
+    }
+    findings
+}
+
+/// `At least this: 54.0 % of DB time waited for single-block reads.`; `None` if nothing speaks for more.
+pub fn demand_at_least(interval: &DemandInterval) -> Option<String> {
+    let why = &interval.censored;
+    (!why.is_empty()).then(|| format!("At least this: {why}."))
+}
+
+/// Says that a database may have asked for more than it got; `None` if nothing speaks for it.
+pub fn demand_censored(database: &str, interval: &DemandInterval) -> Option<Finding> {
+    (!interval.censored.is_empty()).then(|| {
+        Finding::note(
+            FindingName::DemandCensored,
+            format!(
+                "{database}: {}: it may have wanted more than it got, so read the demand as \"at \
+                 least this\"",
+                interval.censored
+            ),
+        )
+    })
+}
+
+fn of_reports(all: &[Imported], interval: &DemandInterval) -> Vec<Finding> {
     let Some(database) = database(all) else {
         return Vec::new();
     };
@@ -78,7 +113,7 @@ pub fn demand_findings(all: &[Imported], interval: &DemandInterval) -> Vec<Findi
         rests.any(|rest| rest.starts_with([':', ' ', ',']))
     };
     let mut findings = database.findings;
-    // A fit says by itself that the demand may be more.
+    // Of the interval that is offered, [`demand_censored`] says it.
     findings.retain(|finding| !finding.is(FindingName::DemandCensored) && !is_of_another(finding));
     findings
 }
@@ -140,6 +175,7 @@ fn of_series(source: &Imported, series: &[ImportedSeries]) -> Vec<Demand> {
                 log: None,
                 intervals: columns.intervals()?,
                 sum_of: Vec::new(),
+                is_device: !device.is_empty(),
             })
         })
         .collect()
@@ -288,6 +324,7 @@ fn of_sessions(run: &Run, server: &ServerFacts) -> Option<Demand> {
         log: server.log(),
         intervals,
         sum_of: Vec::new(),
+        is_device: false,
     })
 }
 
@@ -436,7 +473,7 @@ mod tests {
             let mut interval = imported_demands(all)[0].intervals[0].clone();
             interval.label = label.into();
             interval.begin = interval.begin.map(|begin| begin.plus_seconds(later_s));
-            let found = demand_findings(all, &interval);
+            let found = demand_findings(&[], all, &interval);
             found.iter().any(|one| one.is(FindingName::ReportCut))
         };
         assert!(is_cut(&read("cut.html", cut), "cut.html", 0));

@@ -2,10 +2,11 @@
 //! by a demand, as assumed. A stream whose latency the database saw must be as fast as it was; other
 //! reads, log writes and operations must keep the usual limits; page writes must only be served.
 
+use super::memory::is_of_memory;
 use crate::figures::quantity::bound_in_words;
 use rigel_model::{
-    DemandInterval, DemandKind, DemandStream, Error, Measure, Nanos, Objective, quantile_name,
-    usage,
+    DemandInterval, DemandKind, DemandStream, Error, Finding, Measure, Nanos, Objective,
+    quantile_name, usage,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -83,12 +84,18 @@ pub fn objective_in_words(objective: Objective) -> String {
 }
 
 /// The objective of a stream of this interval where none is given; `None` if it must only be served.
-pub fn assumed(interval: &DemandInterval, stream: &DemandStream) -> Option<StreamObjective> {
+/// `findings` are what speaks against the demand.
+pub fn assumed(
+    interval: &DemandInterval,
+    stream: &DemandStream,
+    findings: &[Finding],
+) -> Option<StreamObjective> {
     const READS: Nanos = Nanos::from_millis(10);
     const LOG_WRITES: Nanos = Nanos::from_millis(20);
     const OPERATIONS: Nanos = Nanos::from_millis(20);
     // What Exadata's cells answer from flash over RDMA is no bar for other storage.
-    let is_comparable = interval.stream(DemandKind::SmartScans).is_none();
+    let is_exadata = interval.stream(DemandKind::SmartScans).is_some();
+    let is_comparable = !is_exadata && !is_of_memory(stream, findings);
     let measure = match stream.mean_us.filter(|_| is_comparable) {
         Some(us) => Measure::Mean(Nanos::from_micros_f64(us.round().max(1.0))),
         None if stream.kind.is_read() => Measure::Quantile(0.99, READS),

@@ -3,6 +3,7 @@
 //! Input: intervals, one after the other, so that a journal of weeks is never in memory as a whole.
 //! Output: a [`WatchResult`].
 
+use super::memory;
 use super::room::room;
 use super::watch_request::WatchRequest;
 use super::watched_demand::{is_short, not_short, of_counters};
@@ -28,6 +29,7 @@ const WINDOWS_MAX: usize = 2000;
 struct SourceSums {
     name: String,
     by: &'static str,
+    is_database: bool,
     streams: Vec<SeenStream>,
     /// How a database writes its log.
     log: Option<LogKind>,
@@ -40,6 +42,8 @@ struct SourceSums {
     gap: String,
     waits: BTreeMap<String, u64>,
     looks: u64,
+    /// Time with requests outstanding, and the time of the counters that say so, in seconds.
+    busy: (f64, f64),
 }
 
 /// The intervals of a watch so far.
@@ -64,6 +68,13 @@ fn way(disk: &DiskInterval) -> &'static str {
     } else {
         "the kernel's counters"
     }
+}
+
+/// Time in which requests of a disk were outstanding, by the kernel; `None` if it is not known.
+fn busy_seconds(disk: &DiskInterval) -> Option<f64> {
+    let [before, after] = disk.counters?;
+    let busy = Nanos::from_millis(after.busy_ms.checked_sub(before.busy_ms)?);
+    Some(busy.as_secs_f64())
 }
 
 /// Adds the streams of a disk to those of others, without latencies: streams of a kind are one.
@@ -131,6 +142,9 @@ impl WatchReader {
             }
             let source = self.source(&disk.name, way(disk));
             source.add(begin, seconds, seen.as_deref());
+            if let Some(busy_s) = busy_seconds(disk) {
+                source.busy = (source.busy.0 + busy_s, source.busy.1 + seconds);
+            }
             if disk.counters.is_some() && seen.is_none() {
                 source.gap = "a counter went back: the disk was replaced".into();
             }
@@ -141,6 +155,7 @@ impl WatchReader {
             let (seconds, seen) = of_counters(database);
             let is_known = database.counters.is_some();
             source.add(begin, seconds, is_known.then_some(&seen));
+            source.is_database = true;
             source.log = database.log.or(source.log);
             source.looks += database.looks;
             for (name, count) in &database.waits {
@@ -183,6 +198,12 @@ impl WatchReader {
             source.modes.finding(&what)
         };
         findings.extend(self.sources.iter().filter_map(modes));
+        let of_memory = |source: &SourceSums| {
+            let mut streams = source.streams.iter().filter(|_| source.is_database);
+            let random = streams.find(|one| one.kind == Some(DemandKind::RandomReads))?;
+            memory::of_counters(&source.name, random.mean_us(), random.operations)
+        };
+        findings.extend(self.sources.iter().filter_map(of_memory));
         findings.extend(course.iter().flat_map(|course| course.findings.clone()));
         let sources: Vec<WatchedSource> = self
             .sources
@@ -281,6 +302,7 @@ impl SourceSums {
             name: self.name,
             by: self.by.into(),
             log: self.log,
+            busy: (self.busy.1 > 0.0).then(|| (self.busy.0 / self.busy.1).min(1.0)),
             streams,
             busiest,
             gaps: self.gaps,
@@ -328,6 +350,12 @@ impl SeenStream {
         self.latency_of = other.latency_of;
     }
 
+    /// Mean time of those that did not fail; `None` if unknown.
+    fn mean_us(&self) -> Option<f64> {
+        let done = self.operations - self.failed as f64;
+        self.total_us.map(|us| us / done).filter(|_| done > 0.0)
+    }
+
     /// The figures of `seconds`, but for those of the busiest interval.
     fn result(self, seconds: f64) -> WatchedStream {
         let seen = self;
@@ -343,7 +371,7 @@ impl SeenStream {
             busiest_bytes_per_s: None,
             mean_bytes: per_op(seen.bytes),
             sequential: per_op(seen.sequential.map(|count| count as f64)),
-            mean_us: per_op(seen.total_us),
+            mean_us: seen.mean_us(),
             response: seen.response.as_ref().and_then(LatencySummary::of),
             device: seen.device.as_ref().and_then(LatencySummary::of),
             queue: seen.queue.as_ref().and_then(LatencySummary::of),
@@ -427,17 +455,22 @@ fn findings(own: &OwnCost, missing: f64, request: &WatchRequest) -> Vec<Finding>
             counted(own.incomplete, "interval")
         )
     };
-    if own.lost_events > 0 {
-        let effect = if own.missed > 0 {
-            only_counted()
-        } else {
-            "they are missing in the figures".into()
-        };
+    if own.lost_events > 0 && own.missed == 0 {
+        findings.push(Finding::note(
+            FindingName::EventsLost,
+            format!(
+                "the kernel could not deliver {} of requests; its counters have no more requests than \
+                 the figures, but for less than 2 %",
+                counted(own.lost_events, "event")
+            ),
+        ));
+    } else if own.lost_events > 0 {
         findings.push(Finding::warning(
             FindingName::EventsLost,
             format!(
-                "the kernel could not deliver {} of requests: {effect}",
-                counted(own.lost_events, "event")
+                "the kernel could not deliver {} of requests: {}",
+                counted(own.lost_events, "event"),
+                only_counted()
             ),
             "the machine had no CPU for Rigel: run it with a higher priority (nice -n -10)",
         ));
@@ -595,6 +628,23 @@ mod tests {
         assert_eq!(database.waits[0], ("IO:DataFileRead".to_string(), 0.75));
         assert!((found.own.cpu - 0.005).abs() < 1e-9);
         assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+
+    #[test]
+    fn events_lost_of_requests_that_the_counters_do_not_miss_are_a_note() {
+        let severity = |missed: u64| {
+            let own = OwnCost {
+                lost_events: 1,
+                missed,
+                incomplete: u64::from(missed > 0),
+                ..OwnCost::default()
+            };
+            let found = findings(&own, 0.0, &WatchRequest::default());
+            let lost = found.iter().find(|one| one.is(FindingName::EventsLost));
+            lost.map(|one| one.severity)
+        };
+        assert_eq!(severity(0), Some(rigel_model::Severity::Note));
+        assert_eq!(severity(9000), Some(rigel_model::Severity::Warning));
     }
 
     #[test]

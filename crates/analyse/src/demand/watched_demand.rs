@@ -82,6 +82,7 @@ impl WatchDemands {
         for disk in &interval.disks {
             if let Some(streams) = of_disk(disk) {
                 let demand = self.of(&disk.name, header, block_bytes);
+                demand.is_device = true;
                 demand.intervals.push(taken(seconds, &streams));
             }
         }
@@ -123,6 +124,7 @@ impl WatchDemands {
                 log: None,
                 intervals: Vec::new(),
                 sum_of: Vec::new(),
+                is_device: false,
             });
             demands.len() - 1
         });

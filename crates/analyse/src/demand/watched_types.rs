@@ -55,6 +55,9 @@ pub struct WatchedSource {
     /// How a database writes its log; `None` if it waits for no write, and of a disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogKind>,
+    /// Share of the time in which requests of a disk were outstanding, by the kernel; `None` if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f64>,
     /// Its kinds of I/O.
     pub streams: Vec<WatchedStream>,
     /// The interval with the most operations, of those that are not cut short.
@@ -141,6 +144,14 @@ pub struct StreamPoint {
     pub bytes_per_s: Option<f64>,
     /// The 99th percentile of their times in microseconds; `None` if unknown.
     pub p99_us: Option<f64>,
+}
+
+impl WatchedStream {
+    /// Bytes per second over the whole time; `None` if the size is unknown, or there are none.
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        let size = self.mean_bytes.filter(|size| *size > 0.0)?;
+        Some(self.per_s * size)
+    }
 }
 
 impl WatchedPoint {

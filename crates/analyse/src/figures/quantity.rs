@@ -156,22 +156,23 @@ impl Amount {
         self.between("").unwrap_or_else(|| UNKNOWN.into())
     }
 
-    /// The interval as a fraction of the value: `± 0.4 %`; `± ?` if a limit is unknown.
+    /// The interval as a fraction of the value: `± 0.4 %`. Where that says nothing, its limits.
     pub fn plus_minus(&self) -> String {
-        match self.interval {
-            Some(_) => format!("± {}", self.precision()),
-            None => UNKNOWN.into(),
-        }
+        self.share()
+            .map_or_else(|| self.range(), |share| format!("± {}", error_share(share)))
     }
 
     /// Half the width of the interval as a fraction of the value: `0.4 %`; `?` if unknown, or more
     /// than 100 %.
     pub fn precision(&self) -> String {
-        let both = self.interval.and_then(Limits::both);
-        both.map(|interval| interval.relative(self.value))
-            // Beyond that, not even the order of magnitude is known.
-            .filter(|share| *share <= 1.0)
-            .map_or_else(|| "?".into(), error_share)
+        self.share().map_or_else(|| "?".into(), error_share)
+    }
+
+    /// Half the width of the interval as a fraction of the value, if it is known and below 1: beyond that, not
+    /// even the order of magnitude is known.
+    fn share(&self) -> Option<f64> {
+        let both = self.interval.and_then(Limits::both)?;
+        Some(both.relative(self.value)).filter(|share| *share <= 1.0)
     }
 
     /// The limits; `known` is a unit that need not be repeated.
@@ -503,11 +504,14 @@ mod tests {
             between(500.0, 400.0, Some(600.0)),
             between(500.0, 400.0, None),
         ];
-        assert_eq!(wide.map(|amount| amount.plus_minus()), ["± 20.0 %", "± ?"]);
+        assert_eq!(
+            wide.map(|amount| amount.plus_minus()),
+            ["± 20.0 %", "at least 400 µs"]
+        );
         let unknown = between(500.0, 0.0, Some(2600.0));
         assert_eq!(
             unknown.plus_minus(),
-            "± ?",
+            "0 ns to 2.60 ms",
             "not even its order of magnitude is known"
         );
     }

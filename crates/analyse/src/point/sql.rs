@@ -506,16 +506,7 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
             .as_ref()
             .and_then(|server| server.page_cache_share);
         let finding = match share.filter(|_| what.contains("past") && other < one) {
-            Some(share) => Finding::warning(
-                FindingName::PageCache,
-                format!(
-                    "at {at} the page cache served {} of the blocks that the server read: \
-                     {one} blocks, {other} of them from storage",
-                    percent(share)
-                ),
-                "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), \
-                 give it less memory, or load larger tables",
-            ),
+            Some(share) => from_page_cache(at, share, one, other),
             None => Finding::warning(
                 FindingName::Witnesses,
                 format!(
@@ -528,6 +519,29 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
         findings.push(finding);
     }
     findings
+}
+
+/// Says that the page cache served a `share` of the `read` blocks, of which `other` came from storage. If these
+/// cannot be told from none, no storage was measured.
+fn from_page_cache(at: &str, share: f64, read: u64, from_storage: u64) -> Finding {
+    const HINT: &str = "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), give it \
+                        less memory, or load larger tables (--scale)";
+    let of_storage = Witnessed {
+        what: "",
+        first: ("server", read),
+        second: ("page cache", read.saturating_sub(from_storage)),
+        may_differ: None,
+    };
+    let what = format!(
+        "at {at} the page cache served {} of the blocks that the server read: {read} blocks, {from_storage} of \
+         them from storage",
+        percent(share)
+    );
+    if of_storage.agrees() {
+        let what = format!("{what}: no storage was measured");
+        return Finding::refusal(FindingName::PageCache, what, HINT);
+    }
+    Finding::warning(FindingName::PageCache, what, HINT)
 }
 
 /// Converts bytes to units of 2^20 bytes.
@@ -625,6 +639,16 @@ mod tests {
             (1, "page-cache")
         );
         assert!(findings[0].what.contains("50.0 %"), "{}", findings[0].what);
+        assert_eq!(findings[0].severity, rigel_model::Severity::Warning);
+        // It gave a hundredth, as far as two counts can tell.
+        let last = record.samples.last_mut().unwrap().server.as_mut().unwrap();
+        last.storage_read = Some(11 * 64 * 8192);
+        let findings = warnings(&sql(&record).unwrap(), "here");
+        assert_eq!(findings[0].severity, rigel_model::Severity::Refusal);
+        assert!(
+            findings[0].what.ends_with("no storage was measured"),
+            "{findings:?}"
+        );
         // The server saw fewer visits than the client made.
         record
             .samples

@@ -24,12 +24,9 @@ pub fn finding(verified: &Verified, members: &[VolumeMember]) -> Option<Finding>
         return Some(Finding::warning(
             FindingName::WrongBlocks,
             format!(
-                "{} of {} not return what was written: {}{more}",
+                "{} of {}, warm-up included, did not return what was written: {}{more}",
                 count(verified.wrong_blocks as f64),
-                match verified.blocks {
-                    1 => "1 read did".into(),
-                    blocks => format!("{} reads did", count(blocks as f64)),
-                },
+                counted(verified.blocks, "read"),
                 named.join("; "),
             ),
             "trust this storage with nothing before you know why: read the log of the kernel (dmesg), and test its memory",

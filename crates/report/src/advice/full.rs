@@ -24,6 +24,8 @@ pub(super) fn full(header: &Header, sections: &[ProductAdvice], terms: AdviceTer
     }
     if let Some(demand) = terms.demand {
         text.push_str(&text::section(&against::section(demand)));
+        let trust = demand.trust();
+        text.push_str(&text::causes(&trust.causes.iter().collect::<Vec<_>>()));
         text.push_str(&settings_that_matter(sections));
     }
     for section in sections {

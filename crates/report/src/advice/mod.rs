@@ -21,9 +21,9 @@ struct AdviceReport<'a> {
     started: &'a str,
     target: &'a str,
     applied: bool,
-    /// How far the run's figures can be trusted.
+    /// How far the run's figures can be trusted, and those of the demand.
     #[serde(skip_serializing_if = "Option::is_none")]
-    trust: Option<&'a RunTrust>,
+    trust: Option<RunTrust>,
     products: Vec<ProductAdvice>,
     /// Plans on a private PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +48,20 @@ pub fn text(
     }
 }
 
+/// The statements for `products` alone, for a database's client: what is no statement is a comment.
+pub fn statements(
+    run: &Run,
+    calibration: &Calibration,
+    products: &[Product],
+    terms: AdviceTerms,
+) -> String {
+    let sections = advise(calibration, &run.header, products, terms);
+    let each = sections
+        .iter()
+        .map(|section| screen::statements(section, terms));
+    each.collect::<String>().trim_start().into()
+}
+
 /// The JSON Schema of [`json`].
 pub fn schema() -> Schema {
     data::schema_of::<AdviceReport>()
@@ -66,7 +80,7 @@ pub fn json(
         started: &header.started,
         target: &header.facts.name,
         applied: false,
-        trust: terms.trust,
+        trust: terms.trust_of_all(),
         products: advise(calibration, header, products, terms),
         plans: terms.plans,
         demand: terms.demand,

@@ -14,7 +14,7 @@ pub(super) fn heading(header: &Header, terms: AdviceTerms, width: usize) -> Stri
         frame::heading(header),
         header.engine.name
     );
-    let trust = terms.trust.map_or_else(String::new, |trust| {
+    let trust = terms.trust_of_all().map_or_else(String::new, |trust| {
         wrapped("", &trust.sentence(), 2, width)
     });
     wrapped("", &in_line(&from), 0, width) + &trust
@@ -29,8 +29,18 @@ pub(super) fn advised(setting: &Advice) -> &str {
     }
 }
 
-/// The value that was measured, with its range.
+/// The value that was measured, with its range. That of random pages is no advice where it is left.
 pub(super) fn measured(setting: &Advice) -> String {
+    let figure = figure(setting);
+    let is_left = matches!(setting.decision, Decision::Leave { .. });
+    if is_left && setting.value.is_some() && setting.setting == "random_page_cost" {
+        format!("{figure} uncached")
+    } else {
+        figure
+    }
+}
+
+fn figure(setting: &Advice) -> String {
     match (&setting.value, &setting.range) {
         (None, _) if setting.measure_by.is_none() => NOT_KNOWN.into(),
         (None, _) => "not measured".into(),
@@ -45,8 +55,9 @@ pub(super) fn measured(setting: &Advice) -> String {
 /// them.
 pub(super) fn cautions(section: &ProductAdvice, terms: AdviceTerms, width: usize) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let doubted = terms.trust.filter(|trust| trust.doubts().next().is_some());
-    all.extend(doubted.map(RunTrust::sentence));
+    let doubted = terms.trust_of_all();
+    let doubted = doubted.filter(|trust| trust.doubts().next().is_some());
+    all.extend(doubted.as_ref().map(RunTrust::sentence));
     // Settings with the same warnings share a line.
     let mut uncertain: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
     let is_named = |setting: &&Advice| {

@@ -4,11 +4,14 @@
 use super::super::against::block_in_words;
 use super::super::document::{Column, Extent, Table};
 use super::super::lines::{self, wrapped};
-use super::super::screen::WIDTH;
+use super::super::screen::{WIDTH, shortened};
 use super::parts::{advised, cautions, command_line, heading, measured};
-use rigel_analyse::quantity::capital;
-use rigel_analyse::{Advice, AdviceTerms, Answer, Decision, ProductAdvice, ProductDefault};
+use rigel_analyse::quantity::{capital, listed};
+use rigel_analyse::{
+    Advice, AdviceTerms, Answer, Decision, DemandAgainst, ProductAdvice, ProductDefault,
+};
 use rigel_model::record::journal::Header;
+use rigel_model::{Finding, FindingName, Weight};
 use std::fmt::Write;
 
 /// One screen.
@@ -37,8 +40,22 @@ fn beside(header: &Header, terms: AdviceTerms) -> String {
         );
         let question = "Does this storage serve the demand?";
         text.push_str(&wrapped(question, &fits, 2, WIDTH));
+        text.push_str(&against_demand(demand));
     }
     text
+}
+
+/// What speaks against the demand, a line for each finding; notes are left for the full text, but for
+/// what makes it more.
+fn against_demand(demand: &DemandAgainst) -> String {
+    let is_shown = |finding: &&Finding| {
+        finding.weight() != Weight::Aside || finding.is(FindingName::DemandCensored)
+    };
+    let trust = demand.trust();
+    let findings = trust.causes.iter().flat_map(|found| &found.findings);
+    let lines = findings.filter(is_shown);
+    let lines = lines.map(|one| shortened(&format!("  {}: {}", one.name, one.what), WIDTH) + "\n");
+    lines.collect()
 }
 
 /// The settings that one screen has.
@@ -124,15 +141,22 @@ fn answer(section: &ProductAdvice) -> String {
 fn of_demand(section: &ProductAdvice) -> String {
     let is_set = |setting: &&Advice| matches!(setting.decision, Decision::Set { .. });
     let set = || shown(section).filter(is_set);
-    let relevances = || set().filter_map(|one| one.relevance.as_ref());
-    match relevances()
-        .filter(|one| one.matters == Answer::Yes)
-        .count()
-    {
-        _ if relevances().next().is_none() => String::new(),
-        0 => "; none certainly matters for this demand".into(),
-        some if some == set().count() => String::new(),
-        some => format!("; {some} of these certainly for this demand"),
+    if set().all(|one| one.relevance.is_none()) {
+        return String::new();
+    }
+    let matters = |one: &&Advice| {
+        let relevance = one.relevance.as_ref();
+        relevance.is_some_and(|relevance| relevance.matters == Answer::Yes)
+    };
+    let certain: Vec<&str> = set().filter(matters).map(|one| one.setting).collect();
+    match &certain[..] {
+        [] => "; none certainly matters for this demand".into(),
+        all if all.len() == set().count() => String::new(),
+        [only] => format!("; of these {only} certainly matters for this demand"),
+        several => format!(
+            "; of these {} certainly matter for this demand",
+            listed(several)
+        ),
     }
 }
 
@@ -201,7 +225,7 @@ fn table(section: &ProductAdvice) -> String {
 }
 
 /// The statements of what changes; empty if nothing does.
-fn statements(section: &ProductAdvice, terms: AdviceTerms) -> String {
+pub(super) fn statements(section: &ProductAdvice, terms: AdviceTerms) -> String {
     if section.settings.iter().all(|one| one.statement.is_none()) {
         return String::new();
     }

@@ -102,6 +102,10 @@ impl VerbResult for Calibration {
         &self.points
     }
 
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut self.points
+    }
+
     fn conclusion(&self, header: &Header) -> Conclusion {
         conclusion::conclusion(header, self)
     }

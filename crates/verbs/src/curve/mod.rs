@@ -91,6 +91,10 @@ impl VerbResult for CurveResult {
         &self.points
     }
 
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut self.points
+    }
+
     fn conclusion(&self, header: &Header) -> Conclusion {
         conclusion::conclusion(self, &document::workload(header))
     }

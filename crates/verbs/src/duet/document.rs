@@ -4,6 +4,7 @@ use super::conclusion;
 use super::result::{ArmResult, Compared, DuetResult};
 use super::rounds::{DuetFigure, ROUNDS_LEAST};
 use rigel_analyse::figures::quantity::rounded_percent;
+use rigel_model::TargetFacts;
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
 use rigel_report::document::{
@@ -36,9 +37,48 @@ pub(super) fn document(
     Document {
         about: about(&run.header, &workload, &measured),
         headlines: headlines(found),
+        standing: places(run, found)
+            .into_iter()
+            .chain(frame.standing)
+            .collect(),
         sections,
         ..frame
     }
+}
+
+/// `A is on ext4 of loop0, B on xfs of vda.`; `None` if all arms are on one.
+fn places(run: &Run, found: &DuetResult) -> Option<String> {
+    let facts = std::iter::once(&run.header.facts).chain(&run.header.facts_of_others);
+    let places: Option<Vec<String>> = facts.map(place).collect();
+    let places = places.filter(|places| places.len() == found.arms.len())?;
+    let first = places.first()?;
+    if places.iter().all(|place| place == first) {
+        return None;
+    }
+    let each = found.arms.iter().zip(&places);
+    let each: Vec<String> = each
+        .map(|(arm, place)| format!("{} is on {place}", arm.arm))
+        .collect();
+    Some(format!("{}.", each.join(", ")))
+}
+
+/// `ext4 of loop0`: the filesystem and the disks of a target; `None` of what has no files.
+fn place(facts: &TargetFacts) -> Option<String> {
+    let member = facts.members.first()?;
+    let disks: Vec<&str> = member
+        .devices
+        .iter()
+        .map(|disk| disk.name.as_str())
+        .collect();
+    let disks = if disks.is_empty() {
+        "an unknown device".into()
+    } else {
+        disks.join(" and ")
+    };
+    Some(match &member.filesystem {
+        Some(filesystem) => format!("{filesystem} of {disks}"),
+        None => disks,
+    })
 }
 
 /// The arms, and how each stands against the first.

@@ -55,6 +55,10 @@ impl VerbResult for DuetResult {
         &self.points
     }
 
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut self.points
+    }
+
     fn conclusion(&self, _: &Header) -> Conclusion {
         conclusion::conclusion(self)
     }

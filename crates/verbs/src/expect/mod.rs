@@ -59,6 +59,10 @@ impl VerbResult for ExpectResult {
         &self.points
     }
 
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut self.points
+    }
+
     fn conclusion(&self, header: &Header) -> Conclusion {
         conclusion::conclusion(header, self)
     }

@@ -56,7 +56,14 @@ fn answer(
     if group.is_some() {
         with.push_str(" on every host");
     }
+    let is_undecided = result.verdict == BoundVerdict::Undecided;
     let _ = match result.ends() {
+        _ if is_undecided => write!(
+            text,
+            "{target}: whether it carries {} × of {of}{with} is undecided{}",
+            rounded(result.need),
+            known_ends(result)
+        ),
         (Some(low), Some(high)) => match result.by_curve() {
             Some(carries) => write!(
                 text,
@@ -82,10 +89,8 @@ fn answer(
             "{target} does not carry {} × of {of}{with}",
             rounded(high)
         ),
-        (None, None) => write!(
-            text,
-            "{target}: what was measured does not decide how much it carries of {of}{with}"
-        ),
+        // Then nothing decides what is needed either.
+        (None, None) => Ok(()),
     };
     let first: Vec<&str> = result
         .breaks_first
@@ -101,18 +106,24 @@ fn answer(
     }
     text.push('.');
     text.extend(too_slow_alone(result));
-    if result.verdict == BoundVerdict::Undecided {
-        let _ = write!(
-            text,
-            " Whether {} × is held is undecided.",
-            rounded(result.need)
-        );
-    } else if result.verdict == BoundVerdict::Broken && result.held.is_some() {
+    if result.verdict == BoundVerdict::Broken && result.held.is_some() {
         let _ = write!(text, " {} × is not held.", rounded(result.need));
     } else if result.verdict == BoundVerdict::Kept && request.need > 1.0 {
         let _ = write!(text, " {} × is held.", rounded(result.need));
     }
     text
+}
+
+/// `; 0.5 × is held, 64 × is not`: what is known where the needed multiple is undecided.
+fn known_ends(result: &FitResult) -> String {
+    match result.ends() {
+        (Some(low), Some(high)) => {
+            format!("; {} × is held, {} × is not", rounded(low), rounded(high))
+        }
+        (Some(low), None) => format!("; {} × is held", rounded(low)),
+        (None, Some(high)) => format!("; {} × is not held", rounded(high)),
+        (None, None) => String::new(),
+    }
 }
 
 /// Says that no multiple can help, because I/Os take too long even where hardly two are on their way
@@ -241,6 +252,7 @@ mod tests {
                 kept: false,
                 is_rare: false,
                 by_curve: false,
+                undecided: None,
                 hosts: Vec::new(),
             };
             let found = FitResult {

@@ -2,12 +2,14 @@
 //! against multiple.
 
 use super::conclusion::interval_in_words;
-use super::request::FitRequest;
+use super::request::{FitRequest, OfferedStream};
 use super::result::{FitResult, TriedMultiple, TriedStream, is_same, judged_figure};
 use rigel_analyse::demand::stream_objective::{assumed_in_words, objective_in_words};
 use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::figures::quantity::multiple as rounded;
-use rigel_analyse::{BoundVerdict, Conclusion, Estimate, PointSummary, RunTrust, quantity};
+use rigel_analyse::{
+    BoundVerdict, Conclusion, Estimate, PointSummary, RunTrust, demand_at_least, quantity,
+};
 use rigel_model::record::RankGroup;
 use rigel_model::record::journal::Run;
 use rigel_model::{DemandKind, DemandStream, Measure, Objective, quantile_name};
@@ -47,9 +49,28 @@ pub(super) fn document(
     Document {
         about: about_server(&run.header, &workload, &tried),
         headlines: headlines(request, result),
+        standing: [one_multiple(result), demand_at_least(&request.interval)]
+            .into_iter()
+            .flatten()
+            .chain(frame.standing)
+            .collect(),
         sections: sections(run, request, result, findings, &workload),
         ..frame
     }
+}
+
+/// `1 × is 7,147/s random reads of 8 KiB, 28/s log writes of 12 KiB.`
+fn one_multiple(result: &FitResult) -> Option<String> {
+    let stream = |one: &OfferedStream| {
+        let rate = parts::per_second(one.per_s);
+        match one.kind {
+            // They are of several blocks.
+            DemandKind::Operations => format!("{rate} {}", one.kind.words()),
+            kind => format!("{rate} {} of {}", kind.words(), parts::size(one.length)),
+        }
+    };
+    let streams: Vec<String> = result.offered.iter().map(stream).collect();
+    (!streams.is_empty()).then(|| format!("1 × is {}.", streams.join(", ")))
 }
 
 /// `the demand of PROD by AWR, reads only`.
@@ -175,6 +196,15 @@ fn headlines(request: &FitRequest, result: &FitResult) -> Vec<Headline> {
     let times = |multiple: f64| format!("{} ×", rounded(multiple));
     let (low, high) = result.ends();
     match (result.by_curve(), low, high) {
+        // What was asked comes first, and not the multiple that happens to be known.
+        _ if result.verdict == BoundVerdict::Undecided => figures.push(parts::headline(
+            "fit.need",
+            &format!("carries {}", times(result.need)),
+            result.need,
+            "undecided".into(),
+            known_range(low, high),
+            of,
+        )),
         (Some(carries), Some(low), Some(high)) => figures.push(parts::headline(
             "fit.carries.value",
             "carries",
@@ -227,6 +257,16 @@ fn headlines(request: &FitRequest, result: &FitResult) -> Vec<Headline> {
         }
     }
     figures
+}
+
+/// What is known beside an undecided multiple; empty if nothing is.
+fn known_range(low: Option<f64>, high: Option<f64>) -> String {
+    let held = low.map(|low| format!("{} × held", rounded(low)));
+    let not_held = high.map(|high| format!("{} × not held", rounded(high)));
+    held.into_iter()
+        .chain(not_held)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The judged figure of a stream at a multiple.
@@ -517,7 +557,8 @@ fn multiples(request: &FitRequest, result: &FitResult, group: Option<&RankGroup>
     blocks.push(each_multiple(request, result, &kinds, group));
     let lead = "Held: every stream was served and its 95 % interval lies within the objective. Not \
                 held: one was not served, or lies beyond it. Undecided: what was measured \
-                does not decide. By the curve: all multiples together decide, and its own figures \
+                does not decide, as Rigel itself had no CPU, the figure has no interval, or the limit lies \
+                within it. By the curve: all multiples together decide, and its own figures \
                 alone do not.";
     parts::on_screen(parts::section(
         "multiples",
@@ -544,7 +585,13 @@ fn each_multiple(
     kinds: &[DemandKind],
     group: Option<&RankGroup>,
 ) -> Block {
-    let limit = result.not_held.or(result.held);
+    // The question, and what answers it.
+    let kept = [
+        Some(1.0),
+        Some(result.need),
+        result.held,
+        result.not_held.or(result.held),
+    ];
     // Where rounding would print two multiples alike, both are printed exactly.
     let is_double = |multiple: f64| {
         let all = result.multiples.iter();
@@ -560,7 +607,11 @@ fn each_multiple(
         }
     };
     let mut table = TableOf::of("", &result.multiples)
-        .decided_by(|tried| limit.is_some_and(|limit| is_same(tried.multiple, limit)))
+        .decided_by(|tried| {
+            kept.iter()
+                .flatten()
+                .any(|one| is_same(tried.multiple, *one))
+        })
         .number("multiple", |tried| times(tried.multiple))
         .text("answer", |tried| {
             let by = if tried.is_by_curve() {
@@ -568,7 +619,9 @@ fn each_multiple(
             } else {
                 ""
             };
-            format!("{}{by}", answer(tried.verdict))
+            let why = tried.why_undecided();
+            let why = why.map_or_else(String::new, |why| format!(": {}", why.words()));
+            format!("{}{by}{why}", answer(tried.verdict))
         });
     // The streams that break first decide; else all that can.
     let can = |kind: &&DemandKind| request.objective(**kind).is_some();
@@ -613,7 +666,7 @@ fn each_multiple(
             few => few.join(", "),
         }
     };
-    table.text("does not hold", broken).block()
+    table.text("does not hold", broken).may_be_cut().block()
 }
 
 /// The judged latency of each stream over the multiples, with the objectives and the answer.

@@ -103,6 +103,10 @@ impl VerbResult for FitResult {
         &self.points
     }
 
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut self.points
+    }
+
     fn conclusion(&self, header: &Header) -> Conclusion {
         conclusion::conclusion(header, self)
     }

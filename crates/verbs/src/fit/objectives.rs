@@ -37,7 +37,13 @@ pub fn objectives(
     }
     let of = |kind: &DemandKind| {
         let own = given.iter().find(|one| one.kind == *kind).copied();
-        own.or_else(|| assumed(&request.interval, &request.demanded(*kind)?))
+        own.or_else(|| {
+            assumed(
+                &request.interval,
+                &request.demanded(*kind)?,
+                &request.findings,
+            )
+        })
     };
     Ok(offered.iter().filter_map(of).collect())
 }
@@ -46,8 +52,8 @@ pub fn objectives(
 mod tests {
     use super::*;
     use crate::examples::fit as request;
-    use rigel_model::DemandStream;
     use rigel_model::examples::stream;
+    use rigel_model::{DemandStream, Finding, FindingName};
 
     #[test]
     fn without_an_objective_storage_must_be_as_good_as_the_database_saw_it() {
@@ -90,6 +96,24 @@ mod tests {
         assert!(refused.contains("not offered"), "{refused}");
         let twice = chosen(&asked, &["random reads p99<2ms", "random reads mean<2ms"]);
         assert!(twice.unwrap_err().to_string().contains("second"));
+    }
+
+    #[test]
+    fn what_memory_answered_is_no_bar_and_the_log_still_has_its_own() {
+        let seen = |kind| DemandStream {
+            mean_us: Some(12.8),
+            ..stream(kind, 7000.0, Some(8192.0))
+        };
+        let mut asked = request(vec![
+            seen(DemandKind::RandomReads),
+            seen(DemandKind::LogWrites),
+        ]);
+        asked.writes = true;
+        let memory = FindingName::ReadsFromMemory;
+        asked.findings = vec![Finding::warning(memory, "it came from memory", "")];
+        let chosen = objectives(&[], &asked).unwrap();
+        let shown: Vec<String> = chosen.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["random reads p99<10ms", "log writes mean<13us"]);
     }
 
     #[test]

@@ -21,10 +21,36 @@ use rigel_analyse::search::credit::fell_behind;
 use rigel_analyse::search::crossing::{Crossing, ServiceTimes, StallShare};
 use rigel_analyse::search::run_checks::stalled;
 use rigel_analyse::search::sustained::judge_together;
-use rigel_analyse::{Estimate, Limits};
+use rigel_analyse::{Estimate, Limits, demand_censored};
 use rigel_model::record::{End, PointRecord, RankLines};
 use rigel_model::{Coordinates, DemandKind, Finding, FindingName, Measure, Objective};
 use serde::Serialize;
+
+/// Why it is undecided whether a multiple is held, the most telling reason first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Undecided {
+    /// Rigel itself issued operations so late that this alone may be why they took long.
+    NoCpu,
+    /// The figure has no interval: too little was measured, or it changed meanwhile.
+    NoInterval,
+    /// It is not certain whether the rate was served.
+    Served,
+    /// The limit lies within the interval of the figure, or of the curve.
+    AtTheLimit,
+}
+
+impl Undecided {
+    /// In a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NoCpu => "no CPU",
+            Self::NoInterval => "no interval",
+            Self::Served => "served or not",
+            Self::AtTheLimit => "at the limit",
+        }
+    }
+}
 
 /// One multiple of the demand.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -90,6 +116,9 @@ pub struct TriedStream {
     /// True if the curve through all multiples decides about it, and its own figures do not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_curve: bool,
+    /// Why it is undecided; `None` if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<Undecided>,
     /// By rank, if several measured: those to which the stream was offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostStream>,
@@ -137,16 +166,16 @@ impl TriedMultiple {
         let of_class = |class: &ClassSummary| {
             let mut stream = TriedStream::of(class, &point.of_ranks)?;
             let of_ranks = point.of_ranks.iter().flat_map(|of| &of.classes);
-            let is_served = !of_ranks
-                .filter(|own| own.name == class.name)
-                .chain([class])
-                .any(ClassSummary::is_not_met);
+            let mut each = of_ranks.filter(|own| own.name == class.name).chain([class]);
+            let is_served = !each.clone().any(ClassSummary::is_not_met);
             stream.is_rare = request.is_rare(stream.kind) && is_served;
             if let Some(curve) = curves.iter().find(|curve| curve.kind == stream.kind) {
                 let own = stream.verdict;
                 stream.verdict = curve.judged(multiple, own, (class, point));
                 stream.by_curve = ![own, BoundVerdict::Undecided].contains(&stream.verdict);
             }
+            let is_late = each.any(|class| judged(class) != class.sustained());
+            stream.undecided = stream.why_undecided(is_late);
             Some(stream)
         };
         let streams: Vec<TriedStream> = point.classes.iter().filter_map(of_class).collect();
@@ -168,6 +197,12 @@ impl TriedMultiple {
         let all_are = self.streams.iter().all(|one| one.is_rare);
         let decides = move |one: &&TriedStream| all_are || !one.is_rare;
         self.streams.iter().filter(decides)
+    }
+
+    /// Why it is undecided; `None` if it is not.
+    pub fn why_undecided(&self) -> Option<Undecided> {
+        let reasons = self.deciding().filter_map(|one| one.undecided).min();
+        reasons.filter(|_| self.verdict == BoundVerdict::Undecided)
     }
 
     /// True if the curve through all multiples decides about one of its streams.
@@ -227,8 +262,24 @@ impl TriedStream {
             kept,
             is_rare: false,
             by_curve: false,
+            undecided: None,
             hosts,
         })
+    }
+
+    /// Why it is undecided; `is_late` if Rigel itself was late on a host. `None` if it is not.
+    fn why_undecided(&self, is_late: bool) -> Option<Undecided> {
+        let has_interval = self.judged_us.is_some_and(|known| known.interval.is_some());
+        let why = if is_late {
+            Undecided::NoCpu
+        } else if self.objective.is_none() {
+            Undecided::Served
+        } else if has_interval {
+            Undecided::AtTheLimit
+        } else {
+            Undecided::NoInterval
+        };
+        (self.verdict == BoundVerdict::Undecided).then_some(why)
     }
 
     /// The host that decides about this stream: one on which it did not hold, else one on which it
@@ -566,16 +617,7 @@ fn findings(
     findings.extend(found.uncertainty(carries, ("the multiple", hint), times));
     findings.extend(too_few(request, multiples));
     findings.extend(left_out(request, multiples));
-    if !request.interval.censored.is_empty() {
-        findings.push(Finding::note(
-            FindingName::DemandCensored,
-            format!(
-                "{}: {}: it may have wanted more than it got, so read the demand as \"at least \
-                 this\"",
-                request.database, request.interval.censored
-            ),
-        ));
-    }
+    findings.extend(demand_censored(&request.database, &request.interval));
     findings
 }
 

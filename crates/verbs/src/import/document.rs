@@ -8,7 +8,7 @@ use super::result::ImportedResult;
 use super::sweep;
 use rigel_analyse::{
     ImportedSummary, KNEE_MARGIN, LatencyFigure, LoadFigures, ReportedKnee, SeriesSummary, ShownIn,
-    quantity,
+    demand_at_least, quantity,
 };
 use rigel_model::record::Histogram;
 use rigel_model::record::imported::Figures;
@@ -45,6 +45,7 @@ pub(super) fn document(
         ),
         ..frame
     };
+    document.standing.extend(at_least(result));
     if let Some(series) = &result.series {
         document = soak::of_series(series, document);
     } else if let Some(found) = &result.database {
@@ -74,6 +75,13 @@ pub(super) fn document(
         blocks,
     ));
     document
+}
+
+/// Says that the demand in the sentence may have been more; `None` if nothing speaks for it.
+fn at_least(result: &ImportedResult) -> Option<String> {
+    let database = result.database.as_ref()?;
+    let (busiest, _) = database.demands[database.main_demand()?].busiest()?;
+    demand_at_least(busiest)
 }
 
 /// Adds the loads, distributions and series of all sources.

@@ -47,6 +47,10 @@ impl VerbResult for LayersResult {
         &self.points
     }
 
+    fn points_mut(&mut self) -> &mut [PointSummary] {
+        &mut self.points
+    }
+
     fn conclusion(&self, _: &Header) -> Conclusion {
         conclusion::conclusion(self)
     }

@@ -3,7 +3,9 @@
 use rigel_analyse::conclusion::parts::{Conclusion, Status};
 use rigel_analyse::demand::watch_request::WatchRequest;
 use rigel_analyse::demand::{WatchResult, WatchedSource, WatchedStream};
-use rigel_analyse::figures::quantity::{bytes, capital, lasting, per_second, time};
+use rigel_analyse::figures::quantity::{
+    capital, lasting, mb_per_second, per_second, rounded_percent,
+};
 use rigel_model::record::journal::Header;
 use rigel_model::{FindingName, Nanos};
 use std::fmt::Write;
@@ -75,35 +77,23 @@ fn source(found: &WatchedSource) -> String {
         return format!("{} was idle.", found.name);
     };
     let all: f64 = found.streams.iter().map(|stream| stream.per_s).sum();
-    let streams = found.streams.iter();
-    let named = streams.filter(|stream| stream.kind.is_some() && stream.operations > 0.0);
-    let most = named.max_by(|one, other| one.operations.total_cmp(&other.operations));
-    let most = most.map_or_else(String::new, |most| {
-        format!("; the most frequent are {}", stream(most))
+    let bytes: f64 = found
+        .streams
+        .iter()
+        .filter_map(WatchedStream::bytes_per_s)
+        .sum();
+    let rate = match bytes {
+        0.0 => per_second(all),
+        bytes => format!("{}, {}", per_second(all), mb_per_second(bytes / 1e6)),
+    };
+    let busy = found.busy.map_or_else(String::new, |busy| {
+        format!(", busy {} of the time", rounded_percent(busy))
     });
     format!(
-        "{} was asked for {} on average, and for {} in the busiest {} ({}){most}.",
+        "{}: {rate} on average{busy}; {} in the busiest {} ({}).",
         found.name,
-        per_second(all),
         per_second(busiest.per_s),
         lasting(Nanos::from_secs_f64(busiest.seconds.round().max(1.0))),
         busiest.begin.short(),
-    )
-}
-
-/// `2,900/s random reads of 8 KiB (p99 1.2 ms)`.
-fn stream(stream: &WatchedStream) -> String {
-    let size = stream
-        .mean_bytes
-        .map_or_else(String::new, |size| format!(" of {}", bytes(size)));
-    let latency = match (stream.response, stream.mean_us) {
-        (Some(times), _) => format!(" (p99 {})", time(times.p99_us)),
-        (None, Some(mean)) => format!(" (mean {})", time(mean)),
-        (None, None) => String::new(),
-    };
-    format!(
-        "{} {}{size}{latency}",
-        per_second(stream.per_s),
-        stream.name
     )
 }

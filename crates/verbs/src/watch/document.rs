@@ -31,11 +31,22 @@ pub(super) fn document(
     frame: Document,
 ) -> Document {
     let what = what(header);
-    let mut sections: Vec<Section> = over_time(result).into_iter().collect();
+    let courses = result.sources.iter().enumerate();
+    let mut sections: Vec<Section> = courses
+        .filter_map(|(at, source)| over_time(at, source, result))
+        .collect();
     sections.push(findings);
-    for (at, source) in result.sources.iter().enumerate() {
-        sections.push(streams(at, source));
-    }
+    sections.extend(together(&result.sources));
+    let is_alone = result.sources.len() == 1;
+    let each = result.sources.iter().enumerate();
+    sections.extend(each.map(|(at, source)| {
+        let section = streams(at, source);
+        if is_alone {
+            parts::on_screen(section)
+        } else {
+            section
+        }
+    }));
     sections.extend(result.room.as_ref().map(|room| room_section(header, room)));
     sections.push(own_cost(result));
     sections.push(setup::section(header, &what));
@@ -177,18 +188,29 @@ fn headline(
 
 /// The streams of a source.
 fn streams(at: usize, source: &WatchedSource) -> Section {
+    // Where every time is known, the mean says less than its distribution.
+    let is_distributed = source
+        .streams
+        .iter()
+        .any(|stream| stream.response.is_some());
     let table = TableOf::of("", &source.streams)
         .text("stream", |stream| stream.name.clone())
         .count("per second", |stream| stream.per_s)
         .count("busiest", |stream| stream.busiest_per_s)
+        .count("MB/s", |stream| Some(stream.bytes_per_s()? / 1e6))
         .number("mean size", |stream| {
-            parts::known(stream.mean_bytes, parts::bytes)
+            let size = stream.mean_bytes.filter(|size| *size > 0.0);
+            parts::known(size, parts::bytes)
         })
-        .rounded_percent("sequential", |stream| stream.sequential)
         .time("mean", |stream| stream.mean_us)
+        .on_page_if(is_distributed)
         .time("p50", |stream| stream.response.map(|times| times.p50_us))
+        .on_page_if(!is_distributed)
         .time("p99", |stream| stream.response.map(|times| times.p99_us))
+        .on_page_if(!is_distributed)
         .time("max", |stream| stream.response.map(|times| times.max_us))
+        .on_page()
+        .rounded_percent("sequential", |stream| stream.sequential)
         .on_page()
         .count("number", |stream| stream.operations)
         .on_page()
@@ -212,17 +234,56 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
         )));
     }
     blocks.extend(waits(source));
+    let mut timed = source
+        .streams
+        .iter()
+        .filter(|stream| stream.mean_us.is_some());
+    let times = if is_distributed {
+        " Times are from the first sight of a request to its end; those of log writes to the end of the \
+         flush that made them durable."
+            .into()
+    } else {
+        let of = timed.next().map(|stream| &stream.latency_of);
+        of.map_or_else(String::new, |of| format!(" Times are {of}."))
+    };
+    let busy = source.busy.map_or_else(String::new, |busy| {
+        format!(" It was busy {} of the time.", parts::rounded_percent(busy))
+    });
     let lead = format!(
-        "By {}. Times are from the first sight of a request to its end; those of log writes to the \
-         end of the flush that made them durable. Busiest: the interval with the most of the kind.",
+        "By {}.{times} Busiest: the interval with the most of the kind.{busy}",
         source.by
     );
-    parts::on_screen(parts::section(
+    parts::section(
         &format!("demand-{at}"),
-        &format!("What {} was asked for", source.name),
+        &format!("I/O of {}", source.name),
         &lead,
         blocks,
-    ))
+    )
+}
+
+/// The streams of all sources in one table; `None` of a single one.
+fn together(sources: &[WatchedSource]) -> Option<Section> {
+    let rows = sources.iter().flat_map(|source| {
+        let streams = source.streams.iter().enumerate();
+        streams.map(move |(at, stream)| (source, at, stream))
+    });
+    let table = TableOf::of("", rows)
+        .text("of", |(source, at, _)| {
+            // The URL of a database is as long as a line.
+            let name = source.name.split("://").next().unwrap_or_default();
+            if *at == 0 { name } else { "" }.to_string()
+        })
+        .text("stream", |(.., stream)| stream.name.clone())
+        .count("per second", |(.., stream)| stream.per_s)
+        .count("busiest", |(.., stream)| stream.busiest_per_s)
+        .count("MB/s", |(.., stream)| Some(stream.bytes_per_s()? / 1e6))
+        .time("mean", |(.., stream)| stream.mean_us)
+        .time("p99", |(.., stream)| {
+            stream.response.map(|times| times.p99_us)
+        });
+    let lead = "Busiest: the interval with the most of the kind. Of databases: what the server counts and times.";
+    let section = parts::section("demand", "I/O of all", lead, vec![table.block()]);
+    (sources.len() > 1).then(|| parts::on_screen(section))
 }
 
 /// What the sessions of a database waited for; `None` if nobody was seen.
@@ -301,10 +362,9 @@ fn room_section(header: &Header, room: &StorageRoom) -> Section {
     parts::section("room", "Room beside a calibration", &lead, blocks)
 }
 
-/// Operations and latency over time, and whether the demand stays the same.
-fn over_time(result: &WatchResult) -> Option<Section> {
-    let course = result.course.as_ref()?;
-    let source = result.sources.first()?;
+/// Operations and latency of a source over time, and whether the demand stays the same, which is judged of the
+/// first one.
+fn over_time(at: usize, source: &WatchedSource, result: &WatchResult) -> Option<Section> {
     let first = source.points.first()?.begin;
     let panels = [
         panel(
@@ -322,9 +382,10 @@ fn over_time(result: &WatchResult) -> Option<Section> {
         .into_iter()
         .filter(|lines| !lines.series.is_empty())
         .collect();
-    let verdict = &course.found.verdict;
+    let course = result.course.as_ref().filter(|_| at == 0);
+    let verdict = course.map_or("", |course| &course.found.verdict);
     let chart = parts::chart(
-        "course-chart",
+        &format!("course-{at}-chart"),
         "Demand over time",
         format!(
             "Operations of {} per second, by stream. {verdict}",
@@ -333,8 +394,15 @@ fn over_time(result: &WatchResult) -> Option<Section> {
         Plot::Stack { panels },
     );
     let lead = format!("Operations of {} in each interval.", source.name);
-    let blocks = vec![Block::Chart(Box::new(chart)), Block::Text(verdict.clone())];
-    Some(parts::section("course", "Demand over time", &lead, blocks))
+    let mut blocks = vec![Block::Chart(Box::new(chart))];
+    blocks.extend((!verdict.is_empty()).then(|| Block::Text(verdict.into())));
+    let title = format!("Demand of {} over time", source.name);
+    Some(parts::section(
+        &format!("course-{at}"),
+        &title,
+        &lead,
+        blocks,
+    ))
 }
 
 /// One figure of every stream over time.
