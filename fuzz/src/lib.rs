@@ -346,6 +346,7 @@ pub fn soak(bytes: &[u8]) {
             every_seconds: Some(60.0),
             planned: None,
             is_open: false,
+            samples: rigel_analyse::Samples::Rounds,
         };
         let _ = predictability(&rounds, &terms);
     }

@@ -48,6 +48,7 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
         every_seconds: Some(request.every.as_secs_f64()),
         planned: Some(u32::try_from(rounds.len()).unwrap()),
         is_open: false,
+        samples: rigel_analyse::Samples::Rounds,
     };
     let found = predictability(&rounds, &terms);
     (

@@ -513,6 +513,7 @@ fn the_error_budget_is_that_of_the_report() {
         every_seconds: Some(60.0),
         planned: None,
         is_open: false,
+        samples: rigel_analyse::Samples::Rounds,
     };
     let reported = predictability(&rounds, &terms).objectives[0]
         .budget_used

@@ -664,6 +664,7 @@ fn a_missed_round_counts_for_the_rounds_that_it_delayed() {
         every_seconds: Some(QUARTER),
         planned: Some(30),
         is_open: false,
+        samples: rigel_analyse::Samples::Rounds,
     };
     let found = predictability(&rounds, &terms);
     let result = &found.objectives[0];
@@ -794,7 +795,7 @@ proptest! {
         };
         let rounds: Vec<Round> = figures.iter().enumerate().map(one).collect();
         let objectives = vec!["p99<2ms".parse().unwrap()];
-        let terms = PredictabilityTerms { objectives, share: 1.0, every_seconds: None, planned: Some(7), is_open: false };
+        let terms = PredictabilityTerms { objectives, share: 1.0, every_seconds: None, planned: Some(7), is_open: false, samples: rigel_analyse::Samples::Rounds, };
         let found = predictability(&rounds, &terms);
         prop_assert!(!found.verdict.is_empty() && !found.verdict.contains("NaN") && !found.verdict.contains("inf"));
         let result = &found.objectives[0];

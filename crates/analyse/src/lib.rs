@@ -108,6 +108,6 @@ pub use series::series_figures::{Extreme, Hour, SeriesFigures};
 pub use series::soak::{SoakReader, SoakResult};
 pub use series::types::{
     Breach, CalendarPattern, ChangePoint, ObjectiveResult, Outlier, Predictability,
-    PredictabilityTerms, Predictable, Quantity, RangeOfRounds, RoundCounts, SeriesClass,
+    PredictabilityTerms, Predictable, Quantity, RangeOfRounds, RoundCounts, Samples, SeriesClass,
     SpreadChange, Trend,
 };

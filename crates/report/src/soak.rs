@@ -23,7 +23,7 @@ use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
     BoundVerdict, Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd,
-    RunTrust, SeriesFigures, ShownIn, SoakHosts, SoakResult,
+    RunTrust, Samples, SeriesFigures, ShownIn, SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
@@ -154,6 +154,7 @@ pub fn of_series(result: &SoakResult, frame: Document) -> Document {
 /// Median, mean, variation and extremes of each quantity; `None` if no round has figures.
 fn spread(result: &Predictability) -> Option<Section> {
     type Show = fn(f64) -> String;
+    let noun = result.samples.noun();
     let all: [(&str, &Option<SeriesFigures>, Show); 3] = [
         ("throughput", &result.rate, rate),
         ("p50", &result.p50_us, parts::time),
@@ -170,7 +171,7 @@ fn spread(result: &Predictability) -> Option<Section> {
         .number("mean", |(_, figures, show)| show(figures.mean))
         .on_page()
         .percent("varies by", |(_, figures, _)| figures.variation)
-        .text("95 % of rounds", |(_, figures, show)| {
+        .text(&format!("95 % of {noun}s"), |(_, figures, show)| {
             format!("{} to {}", show(figures.low), show(figures.high))
         })
         .text("minimum", |(_, figures, show)| {
@@ -202,16 +203,20 @@ fn spread(result: &Predictability) -> Option<Section> {
         .and_then(|figures| hour("p99", figures, parts::time, false));
     let mut blocks = vec![table];
     blocks.extend(worst.into_iter().chain(slowest).map(Block::Text));
-    let lead = "Over all complete rounds; the variation is the standard deviation over the mean.";
-    let section = parts::section(SPREAD, "How much rounds vary", lead, blocks);
+    let lead = format!(
+        "Over all complete {noun}s; the variation is the standard deviation over the mean."
+    );
+    let title = format!("How much {noun}s vary");
+    let section = parts::section(SPREAD, &title, &lead, blocks);
     (!section.blocks.is_empty()).then_some(section)
 }
 
 /// The range of 95 % of the rounds, in words.
-fn range(figures: &SeriesFigures, show: impl Fn(f64) -> String) -> String {
+fn range(samples: Samples, figures: &SeriesFigures, show: impl Fn(f64) -> String) -> String {
     format!(
-        "95 % of {} rounds: {} to {}",
+        "95 % of {} {}s: {} to {}",
         parts::count(figures.rounds as f64),
+        samples.noun(),
         show(figures.low),
         show(figures.high)
     )
@@ -222,7 +227,7 @@ fn deviation(figures: &SeriesFigures, variation: f64) -> &'static str {
     const FAR: f64 = 3.0;
     let most = (figures.high - figures.low) / figures.median;
     if variation > FAR * most {
-        "standard deviation over mean, by a few rounds far from the others"
+        "standard deviation over mean, by a few far from the others"
     } else {
         "standard deviation over mean"
     }
@@ -259,7 +264,7 @@ fn of_verdict(result: &Predictability) -> Vec<Headline> {
             figure.median,
         );
         figures.push(Headline {
-            interval: range(figure, |value| show(quantity, value)),
+            interval: range(result.samples, figure, |value| show(quantity, value)),
             ..median
         });
         let (name, hour) = match quantity {
@@ -333,7 +338,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
             figure.median,
         );
         figures.push(Headline {
-            interval: range(figure, rate),
+            interval: range(found.samples, figure, rate),
             ..median
         });
     } else if let Some(p99) = &found.p99_us {
@@ -345,7 +350,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
             p99.median,
         );
         figures.push(Headline {
-            interval: range(p99, parts::time),
+            interval: range(found.samples, p99, parts::time),
             ..median
         });
     }
@@ -415,20 +420,20 @@ fn objectives(found: &Predictability) -> Option<Section> {
 }
 
 fn rounds(result: &SoakResult) -> Section {
-    let all = &result.rounds;
+    let (all, noun) = (&result.rounds, result.found.samples.noun());
     let last = &all[all.len().saturating_sub(ROWS_MAX)..];
     let caption = if last.len() < all.len() {
         let (shown, all) = (
             parts::count(last.len() as f64),
             parts::count(all.len() as f64),
         );
-        format!("The last {shown} of {all} rounds; rigel report --format csv has all")
+        format!("The last {shown} of {all} {noun}s; rigel report --format csv has all")
     } else {
-        "Every round".into()
+        format!("Every {noun}")
     };
     // Text has the rounds in its timeline.
     let table = TableOf::of(&caption, last)
-        .number("round", |round| round.number)
+        .number(noun, |round| round.number)
         .on_page()
         .text("begun", |round| round.begin.shown(result.found.resolution))
         .on_page()
@@ -448,8 +453,9 @@ fn rounds(result: &SoakResult) -> Section {
         .map(Block::Text)
         .collect();
     blocks.push(table);
-    let lead = "Rounds that are not complete, and the figures of each.";
-    parts::section("rounds", "Rounds", lead, blocks)
+    let nouns = format!("{}s", parts::capital(noun));
+    let lead = format!("{nouns} that are not complete, and the figures of each.");
+    parts::section("rounds", &nouns, &lead, blocks)
 }
 
 /// Rounds that are not complete, a sentence for each kind.
@@ -659,6 +665,7 @@ mod tests {
             every_seconds: Some(300.0),
             planned: Some(20_000),
             is_open,
+            samples: Samples::Rounds,
         };
         let found = predictability(&rounds[..of], &terms);
         SoakResult {

@@ -70,7 +70,8 @@ pub(super) fn cut_rounds(counting: &[&Round]) -> Option<CutRounds> {
             median(&asked),
         )
     } else {
-        let work = fixed(counting)?;
+        // What follows without a gap are intervals of one series, and nothing ended early.
+        let work = fixed(counting).filter(|_| !is_without_gap(counting))?;
         (joined(counting, work), Some(work))
     };
     let is_cut = |round: &&Whole| {
@@ -98,6 +99,18 @@ pub(super) fn cut_rounds(counting: &[&Round]) -> Option<CutRounds> {
         first,
         last,
     })
+}
+
+/// True if there are several, and each begins where the one before it ended, as intervals of a report do.
+pub(super) fn is_without_gap(counting: &[&Round]) -> bool {
+    /// Begins are known to the second.
+    const CLOCK_S: f64 = 1.0;
+    let mut pairs = counting.windows(2).peekable();
+    pairs.peek().is_some()
+        && pairs.all(|two| {
+            let next = two[1].begin.since(two[0].begin) as f64;
+            (next - two[0].seconds).abs() <= CLOCK_S
+        })
 }
 
 /// The median, if more than half of the values are the same.

@@ -91,6 +91,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         word: SeriesClass::TooFew,
         verdict: String::new(),
         resolution: resolution(rounds),
+        samples: terms.samples,
         judged_by: if tells {
             Quantity::P99Us
         } else {
@@ -116,7 +117,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     for of in [Quantity::Rate, Quantity::P99Us] {
         tell(&mut result, of, &counting);
     }
-    result.troubles = troubles(rounds, &counting, &result.rounds);
+    result.troubles = troubles(rounds, &counting, &result);
     (result.predictable, result.word, result.verdict) = verdict(&result, &counting);
     result
 }

@@ -4,10 +4,11 @@
 //! as a whole. Output: a [`SoakResult`].
 
 use super::causes::Causes;
+use super::fixed_work::is_without_gap;
 use super::imported::rounds;
 use super::predictability::{order, predictability};
 use super::rounds::{Round, pauses, round};
-use super::types::{Predictability, PredictabilityTerms};
+use super::types::{Predictability, PredictabilityTerms, Samples};
 use super::wall_clock::WallClock;
 use crate::figures::latency::LatencySummary;
 use crate::figures::modes::ModesReader;
@@ -44,7 +45,16 @@ impl SoakResult {
     pub fn of_imported(series: &ImportedSeries) -> Option<Self> {
         let mut rounds = rounds(series);
         let findings = order(&mut rounds).into_iter().collect();
-        let predictability = predictability(&rounds, &PredictabilityTerms::default());
+        let is_tiled = is_without_gap(&rounds.iter().collect::<Vec<_>>());
+        let terms = PredictabilityTerms {
+            samples: if is_tiled {
+                Samples::Intervals
+            } else {
+                Samples::Rounds
+            },
+            ..PredictabilityTerms::default()
+        };
+        let predictability = predictability(&rounds, &terms);
         (rounds.len() > 1).then_some(Self {
             rounds,
             found: predictability,
@@ -210,6 +220,7 @@ impl SoakReader {
             every_seconds: Some(request.every.as_secs_f64()),
             planned: Some(request.rounds()),
             is_open: request.load.is_open(),
+            samples: Samples::Rounds,
         };
         let findings = order(&mut self.rounds)
             .into_iter()

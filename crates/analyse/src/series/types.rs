@@ -26,6 +26,28 @@ pub struct PredictabilityTerms {
     pub planned: Option<u32>,
     /// True for an open loop: throughput is then the requested rate, so response time is judged.
     pub is_open: bool,
+    /// What the values are of, in words.
+    pub samples: Samples,
+}
+
+/// What the values of a series are of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Samples {
+    /// Measurements, with pauses between them.
+    #[default]
+    Rounds,
+    /// Parts of the time, one after the other, as reports of a database are.
+    Intervals,
+}
+
+impl Samples {
+    /// `round`, `interval`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Rounds => "round",
+            Self::Intervals => "interval",
+        }
+    }
 }
 
 /// The analysis of a series of rounds.
@@ -40,6 +62,9 @@ pub struct Predictability {
     /// Resolution of the moments in the verdict.
     #[serde(skip)]
     pub resolution: Resolution,
+    /// What the values are of, in words.
+    #[serde(skip)]
+    pub samples: Samples,
     /// The judged quantity: response time of an open loop, if known, else throughput.
     pub judged_by: Quantity,
     /// Problems so frequent that no figure of the other rounds makes up for them: rounds without a

@@ -7,7 +7,7 @@ use super::episodes::Episode;
 use super::rounds::{LEAST_SHOWN, Round, measured_part};
 use super::series_figures::SeriesFigures;
 use super::types::{
-    ChangePoint, ObjectiveResult, Predictability, Predictable, Quantity, RoundCounts, SeriesClass,
+    ChangePoint, ObjectiveResult, Predictability, Predictable, Quantity, Samples, SeriesClass,
     SpreadChange, Trend,
 };
 use crate::figures::quantity::{
@@ -35,10 +35,15 @@ const WITHOUT_FIGURES: f64 = 0.01;
 const FAILED_SHARE: f64 = 0.001;
 
 /// Problems so frequent that the verdict begins with them; `counting` are the rounds with a rate.
-pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCounts) -> Vec<String> {
+pub(super) fn troubles(
+    rounds: &[Round],
+    counting: &[&Round],
+    result: &Predictability,
+) -> Vec<String> {
+    let (counts, noun) = (&result.rounds, result.samples.noun());
     let mut troubles = Vec::new();
     let due = rounds.len() + counts.missing;
-    let of = |count: usize| format!("{count} of {}", counted(due as u64, "round"));
+    let of = |count: usize| format!("{count} of {}", counted(due as u64, noun));
     if (counts.broken + counts.missing) as f64 > WITHOUT_FIGURES * due as f64 {
         if counts.broken > 0 {
             troubles.push(format!("{} could not be measured.", of(counts.broken)));
@@ -63,7 +68,7 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
     }
     let counted_if =
         |is_so: fn(&Round) -> bool| counting.iter().filter(|round| is_so(round)).count();
-    let of_measured = counted(counting.len() as u64, "measured round");
+    let of_measured = counted(counting.len() as u64, &format!("measured {noun}"));
     let idle = counted_if(|round| round.rate.is_some_and(|rate| rate <= 0.0));
     if idle > 0 {
         troubles.push(format!(
@@ -86,7 +91,10 @@ pub(super) fn verdict(
 ) -> (Predictable, SeriesClass, String) {
     let (Some(rate), Some(first), Some(last)) = (&result.rate, counting.first(), counting.last())
     else {
-        let nothing = "Nothing was measured: no round has a rate.".into();
+        let nothing = format!(
+            "Nothing was measured: no {} has a rate.",
+            result.samples.noun()
+        );
         return with_troubles(result, Predictable::Undecided, SeriesClass::TooFew, nothing);
     };
     let seconds = last.finish().since(first.begin);
@@ -95,7 +103,7 @@ pub(super) fn verdict(
     });
     let took = format!(
         "{} over {}{paused}",
-        counted(rate.rounds as u64, "round"),
+        counted(rate.rounds as u64, result.samples.noun()),
         rounded_length(seconds as f64)
     );
     if rate.rounds < VALUES_MIN {
@@ -184,7 +192,10 @@ fn judged(result: &Predictability, took: &str) -> (Predictable, SeriesClass, Str
     let (predictable, word) = (shape.predictable, shape.word);
     let opening = match (predictable, main) {
         (Predictable::No, _) => "Not predictable",
-        _ if !result.troubles.is_empty() => "Among the measured rounds",
+        _ if !result.troubles.is_empty() => match result.samples {
+            Samples::Rounds => "Among the measured rounds",
+            Samples::Intervals => "Among the measured intervals",
+        },
         (Predictable::ByTheCalendar, _) => "Predictable by the calendar",
         (_, Quantity::P99Us) => "Predictable in response time",
         (_, Quantity::Rate) if but.is_some() => "Predictable in throughput",
@@ -350,8 +361,9 @@ impl Judged {
             return with(SeriesClass::Drifting, trend.factor, trending(trend));
         }
         if on_scale == Predictable::No {
+            let noun = result.samples.noun();
             let text = format!(
-                "{} differs from round to round without a pattern, {}.",
+                "{} differs from {noun} to {noun} without a pattern, {}.",
                 of.name(),
                 self::range(result, of)
             );

@@ -43,7 +43,10 @@ pub(super) fn what_changed(result: &Predictability) -> Option<Section> {
                 let range = |_| factor(change.factor, interval, Unit::Change).range();
                 interval.map_or_else(String::new, range)
             })
-            .text("host", |change| host(change.host.as_deref()));
+            .and_if(
+                result.changes.iter().any(|change| change.host.is_some()),
+                |table| table.text("host", |change| host(change.host.as_deref())),
+            );
         blocks.push(changes.block());
     }
     blocks.extend(result.trends.iter().map(|trend| {
@@ -129,9 +132,13 @@ fn episode(slow: &Episode, to: Resolution) -> String {
         .map_or("not over when the series ended".into(), |end| {
             format!("over from {} on", end.shown(to))
         });
+    let host = match host(slow.host.as_deref()) {
+        unknown if unknown.is_empty() => unknown,
+        known => format!("; {known}"),
+    };
     format!(
         "slowdown: from {} on below {}, usually {}; worst {} ({} lower) on {}; {end}; {} \
-         rounds; {}",
+         rounds{host}",
         slow.begin.shown(to),
         parts::per_second(slow.edge),
         parts::per_second(slow.usual),
@@ -139,19 +146,17 @@ fn episode(slow: &Episode, to: Resolution) -> String {
         parts::rounded_percent(slow.lost()),
         slow.worst.shown(to),
         slow.rounds,
-        host(slow.host.as_deref())
     )
 }
 
-/// Describes what changed on the host.
+/// Describes what changed on the host; empty if nothing is known of it, as of another tool's figures.
 fn host(shifts: Option<&[HostShift]>) -> String {
     match shifts {
-        None => "nothing is known of the host".into(),
+        None => String::new(),
         Some([]) => "no counter of the host changed with it".into(),
-        Some(shifts) => shifts
-            .iter()
-            .map(HostShift::sentence)
-            .collect::<Vec<_>>()
-            .join(", "),
+        Some(shifts) => {
+            let each: Vec<String> = shifts.iter().map(HostShift::sentence).collect();
+            each.join(", ")
+        }
     }
 }

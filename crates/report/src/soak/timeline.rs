@@ -48,19 +48,20 @@ pub(super) fn timeline(result: &SoakResult) -> Option<Section> {
     mark(&mut panels, found, first);
     let shown: Vec<&str> = panels.iter().map(|lines| lines.y.label.as_str()).collect();
     let shown = parts::capital(&shown.join(", "));
-    let description = format!("{shown} of {} rounds. {}", rounds.len(), found.verdict);
+    let noun = found.samples.noun();
+    let description = format!("{shown} of {} {noun}s. {}", rounds.len(), found.verdict);
     let chart = parts::chart(
         "timeline-chart",
-        "Rounds over time",
+        &format!("{}s over time", parts::capital(noun)),
         description,
         Plot::Stack { panels },
     );
     let what = if each > 1 {
         format!(
-            "{each} rounds share a point: their median, minimum throughput, maximum p99 and max"
+            "{each} {noun}s share a point: their median, minimum throughput, maximum p99 and max"
         )
     } else {
-        "Every round".into()
+        format!("Every {noun}")
     };
     let lead = format!("{what}; changes, slowdowns and missed objectives are marked.");
     Some(parts::section(
@@ -317,7 +318,7 @@ fn with_days(mut calendar: Section, rounds: &[Round]) -> Section {
     let days = rounds.chunk_by(|one, other| one.begin.day() == other.begin.day());
     let table = TableOf::of("Each day", days)
         .text("day", |day| day[0].begin.date())
-        .number("rounds", |day| day.len())
+        .number("number", |day| day.len())
         .number("broken", |day| {
             let is_broken = |round: &&Round| matches!(round.end, RoundEnd::Broken(_));
             day.iter().filter(is_broken).count()
