@@ -98,8 +98,8 @@ finding_names! {
              reads met what was cached ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
             "Measure a target many times as large as the cache.";
         PageCache = "page-cache", Doubt, "warning, refusal",
-            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %. Refusal if \
-             it served all.",
+            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %. Refusal: \
+             all.",
             "Direct I/O (`debug_io_direct=data`), less memory, or a larger `--scale`.";
         BufferCache = "buffer-cache", Doubt, "warning",
             "Tables are smaller than twice the buffer cache; in `layers`, it served over 5 % of the blocks.",
@@ -108,9 +108,8 @@ finding_names! {
             "As `memory-limit`, but the memory could not be limited.",
             "PostgreSQL 16, root, or tables larger than memory.";
         ReadsFromMemory = "reads-from-memory", Doubt, "warning",
-            "A database's single-block reads average below 50 µs; in reports also if a fifth are below 64 µs with a \
-             second mode above.",
-            "The disk's own demand; for Oracle `filesystemio_options = setall`, then a new report.";
+            "A database's single-block reads average below 50 µs, or a fifth are below 64 µs with a second mode.",
+            "The disk's own demand; Oracle: `filesystemio_options = setall`.";
         CacheSuspected = "cache-suspected", Doubt, "warning",
             "The target is small (below memory, or 64 GiB unless local flash) and half its reads at low load are \
              faster than the medium.",
@@ -175,7 +174,7 @@ finding_names! {
             "In `watch`: the kernel's trace lacks over 2 % of requests; those intervals use counters.",
             "Stop other tracers, run it again.";
         EventsLost = "events-lost", Doubt, "note, warning",
-            "In `watch`: the kernel dropped events; a warning if over 2 % of requests lack.",
+            "In `watch`: the kernel dropped events; warning: over 2 % of requests lack.",
             "`nice -n -10`";
         RankLost = "rank-lost", Doubt, "warning",
             "A host was lost, which ended the run; finished points count.",
