@@ -568,11 +568,13 @@ fn tables() -> Section {
         name: name.into(),
         is_number: true,
         extent: Extent::Screen,
+        may_be_cut: false,
     };
     let point = Column {
         name: "point".into(),
         is_number: false,
         extent: Extent::Screen,
+        may_be_cut: false,
     };
     let columns: Vec<Column> = std::iter::once(point)
         .chain([number("IOPS")])
@@ -651,6 +653,7 @@ fn hostile() -> Section {
             name: name(),
             is_number: false,
             extent: Extent::Screen,
+            may_be_cut: false,
         }],
         rows: vec![vec![name()]],
         folded: false,

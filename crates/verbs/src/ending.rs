@@ -71,7 +71,7 @@ fn after(run: &Run, verb: &dyn Verb) -> String {
 fn measured_and_planned(run: &Run, verb: &dyn Verb) -> (usize, Option<usize>) {
     let in_memory = run.points.len() + run.watched.len() + run.imported.len();
     let measured = run.lines_read.max(in_memory);
-    let planned = verb.points_expected(measured);
+    let planned = verb.points_expected();
     (
         measured,
         Some(planned).filter(|planned| *planned > measured),

@@ -412,18 +412,6 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
         let kind = (Unit::MbPerSecond, true, Scope::Large);
         Row::of(sides, name, kind, of)
     };
-    let latencies = |place: &str, at: &dyn for<'r> Fn(&'r Subject) -> Option<PointClass<'r>>| {
-        let rows = LatencyFigure::shown_in(ShownIn::Tables).map(|figure| {
-            let name = format!("{} {place}", figure.label());
-            let of = |subject: &Subject| latency(at(subject)?, figure);
-            // A maximum is one operation: runs of the same storage differ in it by half, and no number of
-            // them would show that nothing is slower.
-            let is_headline = figure != LatencyFigure::Max;
-            let kind = (Unit::Microseconds, is_headline, Scope::Small);
-            Row::of(sides, name, kind, of)
-        });
-        rows.collect::<Vec<Row>>()
-    };
     let step = |step: Step| move |point: &PointSummary| point.step() == step;
     let is_sql = baseline.points.iter().any(|point| point.sql.is_some());
     let unit = if is_sql { "op/s" } else { "IOPS" };
@@ -471,18 +459,20 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
             iops(subject.small_at(depth)?)
         })
     }));
-    rows.extend(latencies("at low load", &|run| run.small_at(1)));
+    rows.extend(rows_of_latencies(sides, "at low load", &|run| {
+        run.small_at(1)
+    }));
     let knee = knee_in_common(sides);
     let deepest = deepest.filter(|depth| *depth > 1);
     let at_deepest = || deepest.map(|depth| (format!("at depth {depth}"), depth));
     if let Some((place, depth)) = knee.or_else(at_deepest) {
-        rows.extend(latencies(&place, &|run| run.small_at(depth)));
+        rows.extend(rows_of_latencies(sides, &place, &|run| run.small_at(depth)));
     }
     // The rates of a search are near its limit, where a small difference makes a long queue.
     let rate_in_common = rate_in_common(sides).filter(|_| !has_maxima);
     if let Some(per_s) = rate_in_common {
         let place = format!("at {}", per_second(per_s as f64));
-        rows.extend(latencies(&place, &|run| run.served(per_s)));
+        rows.extend(rows_of_latencies(sides, &place, &|run| run.served(per_s)));
     }
     rows.push(Row::of(
         sides,
@@ -500,6 +490,24 @@ fn rows_at_loads(sides: &[Side]) -> Vec<Row> {
     rows.extend(rows_of_logs(sides, baseline));
     rows.retain(|row| row.figures.iter().any(Option::is_some));
     rows
+}
+
+/// A row for each figure of response times at one load.
+fn rows_of_latencies(
+    sides: &[Side],
+    place: &str,
+    at: &dyn for<'r> Fn(&'r Subject) -> Option<PointClass<'r>>,
+) -> Vec<Row> {
+    let rows = LatencyFigure::shown_in(ShownIn::Tables).map(|figure| {
+        let name = format!("{} {place}", figure.label());
+        let of = |subject: &Subject| latency(at(subject)?, figure);
+        // A maximum is one operation: runs of the same storage differ in it by half, and no number of
+        // them would show that nothing is slower.
+        let is_headline = figure != LatencyFigure::Max;
+        let kind = (Unit::Microseconds, is_headline, Scope::Small);
+        Row::of(sides, name, kind, of)
+    });
+    rows.collect()
 }
 
 /// A row for each size of the baseline's log writes.

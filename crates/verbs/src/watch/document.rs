@@ -234,17 +234,18 @@ fn streams(at: usize, source: &WatchedSource) -> Section {
         )));
     }
     blocks.extend(waits(source));
-    let mut timed = source
-        .streams
-        .iter()
-        .filter(|stream| stream.mean_us.is_some());
     let times = if is_distributed {
         " Times are from the first sight of a request to its end; those of log writes to the end of the \
          flush that made them durable."
             .into()
     } else {
-        let of = timed.next().map(|stream| &stream.latency_of);
-        of.map_or_else(String::new, |of| format!(" Times are {of}."))
+        let measured = source
+            .streams
+            .iter()
+            .find(|stream| stream.mean_us.is_some());
+        measured.map_or_else(String::new, |stream| {
+            format!(" Times are {}.", stream.latency_of)
+        })
     };
     let busy = source.busy.map_or_else(String::new, |busy| {
         format!(" It was busy {} of the time.", parts::rounded_percent(busy))
