@@ -148,7 +148,7 @@ test-aarch64: ## The unit tests of what is not bound to this machine's kernel, c
 	--target aarch64-unknown-linux-musl --lib -p rigel-stats -p rigel-model -p rigel-import -p rigel-analyse \
 	-p rigel-report -p rigel-verbs -p rigel-ranks
 
-install: build ## Install to PREFIX (/usr/local): rigel, its name orion, manual pages, completions
+install: build ## Install to PREFIX (/usr/local): rigel, its name orion if that is free, manual pages, completions
 	@rm -rf target/share && mkdir -p target/share/man/man1 target/share/bash-completion/completions \
 		target/share/zsh/site-functions target/share/fish/vendor_completions.d
 	@$(PROGRAM) man target/share/man/man1
@@ -158,9 +158,12 @@ install: build ## Install to PREFIX (/usr/local): rigel, its name orion, manual 
 	@place='$(DESTDIR)$(PREFIX)'; while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done; \
 	[ -w "$$place" ] && sudo= || sudo=sudo; set -e; \
 	$$sudo install -D -m 755 $(PROGRAM) '$(DESTDIR)$(PREFIX)/bin/rigel'; \
-	$$sudo ln -sf rigel '$(DESTDIR)$(PREFIX)/bin/orion'; \
-	$$sudo cp -r --no-preserve=ownership target/share '$(DESTDIR)$(PREFIX)/'
-	@echo 'installed: $(DESTDIR)$(PREFIX)/bin/rigel, also named orion, with manual pages and completions'
+	orion='$(DESTDIR)$(PREFIX)/bin/orion'; \
+	if { [ ! -e "$$orion" ] && [ ! -L "$$orion" ]; } || [ "$$(readlink "$$orion")" = rigel ]; \
+	then $$sudo ln -sf rigel "$$orion"; named=', also named orion'; \
+	else named=''; echo "$$orion is another program, and stays: \`rigel orion\` does the same"; fi; \
+	$$sudo cp -r --no-preserve=ownership target/share '$(DESTDIR)$(PREFIX)/'; \
+	echo "installed: $(DESTDIR)$(PREFIX)/bin/rigel$$named, with manual pages and completions"
 
 clean: ## Remove what was built and what the demonstration left
 	rm -rf target dist demo
