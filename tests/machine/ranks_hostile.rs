@@ -31,7 +31,7 @@ fn plan(request: &Value, target: &Value) -> Value {
 fn a_password_goes_to_the_server_of_the_own_command_line_alone() {
     let place = Place::new("ranks-thief");
     let (own, other) = (Thief::new(), Thief::new());
-    let url = |port: u16| format!("postgres://ana@127.0.0.1:{port}/d?sslmode=disable");
+    let url = |port: u16| format!("postgres://ana@127.0.0.1:{port}/d?require_auth=password");
     std::fs::write(place.0.join("password"), format!("{SECRET}\n")).unwrap();
     need("chmod", &["600", text(&place.0.join("password"))])
         .ok()

@@ -9,9 +9,9 @@ use rigel_model::record::journal::Header;
 use rigel_model::record::journal::Journal;
 use rigel_model::{Dbms, RunOptions, SqlTarget, SqlWork, Tables, Target, WarmUp};
 use rigel_verbs::curve::CurveRequest;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -245,6 +245,169 @@ fn a_password_does_not_leave_the_machine_without_tls_unless_it_is_said() {
     );
 }
 
+/// What `rigel sql drop` says of a server at this URL for which there is a password.
+fn asked(place: &Place, url: &str) -> String {
+    let mut command = rigel(place, "sql drop");
+    command
+        .arg(url)
+        .envs([("PGPASSWORD", SECRET), ("MYSQL_PWD", SECRET)])
+        .env_remove("PGSSLMODE")
+        .env_remove("PGREQUIREAUTH")
+        .stdin(Stdio::null());
+    said(&command.output().unwrap())
+}
+
+#[test]
+fn whoever_listens_on_a_loopback_address_gets_no_password_in_clear_text() {
+    let place = Place::new("secrets-loopback");
+    let thief = Thief::new();
+    for query in [
+        "",
+        "?sslmode=disable",
+        "?sslmode=prefer&sslrootcert=/ca.pem",
+    ] {
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+            let url = format!("postgres://ana@{host}:{}/d{query}", thief.port);
+            let words = asked(&place, &url);
+            assert!(!thief.heard().contains(SECRET), "{url}: {words}");
+            assert!(
+                query.contains("rootcert")
+                    || words.contains("cannot be trusted with the password: it asks for the password in clear text")
+                        && words.contains("require_auth=password"),
+                "{url}: {words}"
+            );
+        }
+    }
+    assert!(thief.heard().contains("ana"), "it was never asked");
+    let url = format!(
+        "postgres://ana@127.0.0.1:{}/d?require_auth=password",
+        thief.port
+    );
+    asked(&place, &url);
+    assert!(thief.heard().contains(SECRET), "{}", thief.heard());
+}
+
+/// A process of `nobody` that listens on a local socket, asks for the password in clear text, as PostgreSQL and as
+/// MySQL can, and writes what it hears to a file beside the socket.
+const SOCKET_THIEF: &str = r#"
+import os, socket, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+path, heard = sys.argv[1:3]
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path); os.chmod(path, 0o777); listener.listen()
+print("listening", flush=True)
+def write(what):
+    with open(heard, "ab") as file:
+        file.write(what)
+while True:
+    stream, _ = listener.accept()
+    stream.settimeout(60)
+    try:
+        if path.endswith("mysqld"):
+            low = (0xffff & ~0x800).to_bytes(2, "little")
+            high = (0x00ff).to_bytes(2, "little")
+            body = (b"\x0a8.0.30\x00" + b"\x01\x00\x00\x00" + b"x" * 8 + b"\x00" + low + b"\x21\x02\x00" + high
+                + b"\x15" + b"\x00" * 10 + b"y" * 12 + b"\x00" + b"caching_sha2_password\x00")
+            stream.sendall(len(body).to_bytes(3, "little") + b"\x00" + body)
+            write(stream.recv(4096))
+            # The full authentication, which on a socket is the password itself.
+            stream.sendall(b"\x02\x00\x00\x02\x01\x04")
+            write(stream.recv(4096))
+        else:
+            write(stream.recv(4096))
+            stream.sendall(b"R\x00\x00\x00\x08\x00\x00\x00\x03")
+            write(stream.recv(4096))
+    except OSError:
+        pass
+    stream.close()
+"#;
+
+#[test]
+fn a_socket_that_another_user_made_gets_no_password() {
+    test("a_socket_that_another_user_made_gets_no_password", || {
+        need(
+            "sh",
+            &["-c", "test $(id -u) = 0 || { echo needs root; exit 1; }"],
+        )?;
+        // Where its user may go.
+        let place = std::env::temp_dir().join(format!("rigel-secrets-{}", std::process::id()));
+        let place = Place(place);
+        std::fs::create_dir_all(&place.0).unwrap();
+        need("chmod", &["1777", text(&place.0)])?;
+        let [postgres, mysql] = [".s.PGSQL.5432", "mysqld"].map(|name| {
+            let child = Command::new("python3")
+                .args(["-c", SOCKET_THIEF, text(&place.0.join(name))])
+                .arg(place.0.join(format!("heard-{name}")))
+                .stdout(Stdio::piped())
+                .spawn();
+            let mut child = child.map_err(|error| Missing(format!("python3: {error}")))?;
+            let mut first = String::new();
+            let read = BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first);
+            assert!(
+                read.is_ok()
+                    && first
+                        == "listening
+",
+                "{first}"
+            );
+            Ok(Ended(child))
+        });
+        let _both = (postgres?, mysql?);
+        let heard = |name: &str| {
+            let heard = std::fs::read(place.0.join(format!("heard-{name}"))).unwrap_or_default();
+            String::from_utf8_lossy(&heard).into_owned()
+        };
+        let (postgres, mysql) = (
+            format!("postgres:///d?host={}&user=ana", place.0.display()),
+            format!(
+                "mysql://ana@localhost/d?socket={}",
+                place.0.join("mysqld").display()
+            ),
+        );
+        let words = asked(&place, &postgres);
+        assert!(
+            words.contains("cannot be trusted with the password")
+                && heard(".s.PGSQL.5432").contains("ana"),
+            "{words}"
+        );
+        let words = asked(&place, &mysql);
+        assert!(
+            words.contains("cannot be trusted with the password")
+                && words.contains("sslmode=disable"),
+            "{words}"
+        );
+        for name in [".s.PGSQL.5432", "mysqld"] {
+            assert!(!heard(name).contains(SECRET), "{name}: {}", heard(name));
+        }
+        // Once that is said, or the directory is of whoever listens and closed to others.
+        asked(&place, &format!("{postgres}&require_auth=password"));
+        assert!(
+            heard(".s.PGSQL.5432").contains(SECRET),
+            "{}",
+            heard(".s.PGSQL.5432")
+        );
+        need("chmod", &["755", text(&place.0)])?;
+        need("chown", &["65534", text(&place.0)])?;
+        let words = asked(&place, &mysql);
+        assert!(
+            heard("mysqld").contains(SECRET),
+            "{words} {}",
+            heard("mysqld")
+        );
+        Ok(())
+    });
+}
+
+/// A process that ends with its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_line_of_pgpass_gives_no_password_to_another_server() {
     let place = Place::new("secrets-pgpass");
@@ -252,7 +415,12 @@ fn a_line_of_pgpass_gives_no_password_to_another_server() {
     let file = place.0.join(".pgpass");
     std::fs::write(&file, format!("*:{}:*:*:{SECRET}\n", first.port)).unwrap();
     need("chmod", &["600", text(&file)]).ok().unwrap();
-    let url = |thief: &Thief| format!("postgres://ana@127.0.0.1:{}/d?sslmode=disable", thief.port);
+    let url = |thief: &Thief| {
+        format!(
+            "postgres://ana@127.0.0.1:{}/d?require_auth=password",
+            thief.port
+        )
+    };
     let mut command = rigel(&place, "sql drop");
     command.args([url(&first), url(&second)]);
     command.env("HOME", &place.0).stdin(Stdio::null());
@@ -269,7 +437,10 @@ fn a_line_of_pgpass_gives_no_password_to_another_server() {
 fn a_resumed_run_sends_no_password_that_was_not_given_for_it() {
     let place = Place::new("secrets-resume");
     let thief = Thief::new();
-    let url = format!("postgres://ana@127.0.0.1:{}/d?sslmode=disable", thief.port);
+    let url = format!(
+        "postgres://ana@127.0.0.1:{}/d?require_auth=password",
+        thief.port
+    );
     let head = resumable(&url);
     drop(Journal::create(&place.0.join("run"), &head).unwrap());
     std::fs::write(place.0.join(".pgpass"), format!("*:*:*:*:{SECRET}\n")).unwrap();
@@ -366,7 +537,10 @@ fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Resul
     need("script", &["--version"])?;
     let place = Place::new(name);
     let thief = Thief::new();
-    let url = format!("postgres://ana@127.0.0.1:{}/d?sslmode=disable", thief.port);
+    let url = format!(
+        "postgres://ana@127.0.0.1:{}/d?require_auth=password",
+        thief.port
+    );
     let asks = "sh -c 'echo $$ >pid; exec \"$0\" sql drop \"$1\"'";
     let program = env!("CARGO_BIN_EXE_rigel");
     let line = format!(

@@ -409,14 +409,16 @@ impl Address {
         has_authority || matches!(self.tls, Tls::VerifyCa | Tls::VerifyFull)
     }
 
-    /// The ways of logging in that are accepted over a connection that is encrypted or not.
-    pub(super) fn auth_methods(&self, is_encrypted: bool) -> AuthMethods {
-        self.auth
-            .unwrap_or(if is_encrypted && !self.is_local() && !self.is_verified() {
-                AuthMethods::WITHOUT_PASSWORD
-            } else {
-                AuthMethods::ALL
-            })
+    /// The ways of logging in that are accepted from a server that has proven to be the right one, by its certificate
+    /// or its local socket, or not.
+    pub(super) fn auth_methods(&self, is_proven: bool) -> AuthMethods {
+        // The user is warned of it.
+        let is_asked = self.tls == Tls::Disable && !self.is_local();
+        self.auth.unwrap_or(if is_proven || is_asked {
+            AuthMethods::ALL
+        } else {
+            AuthMethods::WITHOUT_PASSWORD
+        })
     }
 
     /// True if the server is reached through a local socket.
@@ -942,13 +944,15 @@ mod tests {
     fn a_password_itself_is_given_only_to_whom_it_is_meant_for() {
         let accepts = |host: &str, query: &str, is_encrypted: bool| {
             let address = parse(&format!("postgres://ana@{host}/d?{query}")).unwrap();
-            let methods = address.auth_methods(is_encrypted);
+            let methods = address.auth_methods(is_encrypted && address.is_verified());
             AuthMethod::ALL.map(|method| methods.contains(method))
         };
         let (all, proven) = ([true; 4], [true, false, false, true]);
         for query in ["", "sslmode=prefer", "sslmode=require"] {
             assert_eq!(accepts("db1", query, true), proven, "{query}");
-            assert_eq!(accepts("127.0.0.1", query, true), all, "{query}");
+            // Any user of this host can listen there.
+            assert_eq!(accepts("127.0.0.1", query, true), proven, "{query}");
+            assert_eq!(accepts("[::1]", query, false), proven, "{query}");
         }
         for query in [
             "sslmode=verify-ca",
@@ -959,6 +963,9 @@ mod tests {
         }
         // That the password is readable on the network was said.
         assert_eq!(accepts("db1", "sslmode=disable", false), all);
+        assert_eq!(accepts("localhost", "sslmode=disable", false), proven);
+        // A certificate that was not shown proves nothing.
+        assert_eq!(accepts("localhost", "sslrootcert=/ca.pem", false), proven);
         for (methods, wanted) in [
             ("password", [false, true, false, false]),
             ("md5,scram-sha-256", [false, false, true, true]),

@@ -11,6 +11,7 @@ mod counters;
 mod loading;
 mod mysql;
 mod pairs;
+mod peer;
 mod postgres;
 mod status;
 mod tables;

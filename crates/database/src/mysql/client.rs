@@ -5,13 +5,18 @@
 
 use super::connection::{MysqlConnection, silent};
 use crate::access::{self, Access, Address, Tls};
+use crate::peer;
 use crate::tables;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 use rigel_device::{bounded, rights};
 use rigel_model::{Error, Nanos, failed, usage};
+use std::fmt;
 use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 /// Columns of a row besides its key.
@@ -100,6 +105,7 @@ fn log_in(
     address: &Address,
     database: Option<&str>,
 ) -> Result<Conn, mysql::Error> {
+    refuse_foreign_socket(access, address)?;
     let options = options(access, address, database);
     let secured = options.clone().ssl_opts(tls(address));
     // The client opens the socket, reads certificates and logs in by one call.
@@ -116,6 +122,38 @@ fn log_in(
     // Only old servers have a query cache. If it is on, it would answer instead of the pages.
     let _ = connection.query_drop("SET SESSION query_cache_type = OFF");
     Ok(connection)
+}
+
+/// Why a local socket gets no password.
+#[derive(Debug)]
+struct ForeignSocket;
+
+impl fmt::Display for ForeignSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the process that listens there is not of root, of this user, or of the owner of a directory that is not \
+             open to all",
+        )
+    }
+}
+
+impl std::error::Error for ForeignSocket {}
+
+/// Refuses a local socket of another user if there is a password: the client gives it to a server that asks for it.
+fn refuse_foreign_socket(access: &Access, address: &Address) -> io::Result<()> {
+    let is_asked = address.tls == Tls::Disable;
+    if !address.is_socket() || is_asked || access.password(address).is_none() {
+        return Ok(());
+    }
+    let path = Path::new(&address.host);
+    match rights::to_connect(|| UnixStream::connect(path)) {
+        Ok(socket) if !peer::is_trusted(socket.as_fd(), path) => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            ForeignSocket,
+        )),
+        // The client's library says what is wrong.
+        _ => Ok(()),
+    }
 }
 
 fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBuilder {
@@ -195,6 +233,12 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
             "request fewer sessions, or raise max_connections on the server".into(),
         ),
         None if access.password(address).is_some() && is_without_tls(error) => access::no_tls(),
+        None if is_foreign(error) => (
+            format!("cannot be trusted with the password: {message}"),
+            "give a socket in a directory of the server's user; or, if you trust whoever answers there, add \
+             sslmode=disable to the URL"
+                .into(),
+        ),
         _ => (
             format!("cannot be reached: {message}"),
             "check that the server is running, and check host, port, socket and sslmode".into(),
@@ -209,6 +253,16 @@ fn is_without_tls(error: &mysql::Error) -> bool {
         error,
         mysql::Error::DriverError(DriverError::TlsNotSupported)
     )
+}
+
+fn is_foreign(error: &mysql::Error) -> bool {
+    let mysql::Error::IoError(error) = error else {
+        return false;
+    };
+    let Some(inner) = error.get_ref() else {
+        return false;
+    };
+    inner.is::<ForeignSocket>()
 }
 
 /// The server's error code; `None` if the error is not from the server.
@@ -231,7 +285,18 @@ pub(super) fn in_words(error: &mysql::Error) -> String {
         mysql::Error::IoError(error) => error.to_string(),
         mysql::Error::DriverError(error) => error.to_string(),
         mysql::Error::TlsError(error) => error.to_string(),
-        other => other.to_string(),
+        // Its names for the kinds of errors, around the words.
+        other => {
+            let text = other.to_string();
+            let inner = text
+                .split_once(" { ")
+                .and_then(|(_, rest)| rest.strip_suffix(" }"));
+            let inner = inner.unwrap_or(&text);
+            let words = inner
+                .strip_prefix("IO error: `")
+                .and_then(|rest| rest.strip_suffix('\''));
+            words.unwrap_or(inner).to_string()
+        }
     }
 }
 
@@ -315,4 +380,25 @@ pub(super) fn version(
         ));
     }
     Ok(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_connection_is_told_in_words() {
+        let text = "CodecError { IO error: `Connection reset by peer (os error 104)' }";
+        let reset = || io::Error::from_raw_os_error(libc::ECONNRESET);
+        let of_codec = mysql::Error::CodecError(reset().into());
+        assert_eq!(of_codec.to_string(), text);
+        assert_eq!(
+            in_words(&of_codec),
+            "Connection reset by peer (os error 104)"
+        );
+        assert_eq!(
+            in_words(&mysql::Error::IoError(reset())),
+            in_words(&of_codec)
+        );
+    }
 }

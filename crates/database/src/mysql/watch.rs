@@ -7,11 +7,12 @@
 use super::client::failed;
 use super::connection::MysqlConnection;
 use crate::access::Address;
+use crate::peer;
 use rigel_device::clock::Clock;
 use rigel_device::rights;
 use rigel_model::{Error, Nanos, ServerSample, files};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -266,28 +267,8 @@ fn process(client: &mut MysqlConnection, address: &Address) -> Option<u32> {
 /// the server's own PID file is often readable only by its own user.
 fn listener(path: &Path) -> Option<u32> {
     let stream = rights::to_connect(|| UnixStream::connect(path)).ok()?;
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: 0,
-        gid: 0,
-    };
-    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).expect("a few bytes");
-    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to a structure
-    // of that size.
-    let result = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut peer).cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 {
-        u32::try_from(peer.pid).ok().filter(|pid| *pid > 0)
-    } else {
-        None
-    }
+    let peer = peer::credentials(stream.as_fd())?;
+    u32::try_from(peer.pid).ok().filter(|pid| *pid > 0)
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn not_connected(address: &Address, with_password: bool, error: &PostgresError) 
         _ if matches!(error, PostgresError::NotAccepted(_)) => (
             format!("cannot be trusted with the password: {message}"),
             "check the server's certificate: sslmode=verify-full with sslrootcert; or, if you \
-             trust the network, name the method in the URL: require_auth=password or \
+             trust whoever answers there, name the method in the URL: require_auth=password or \
              require_auth=md5"
                 .into(),
         ),

@@ -7,6 +7,7 @@ use super::error::PostgresError;
 use super::outbox;
 use super::socket::{PostgresLocal, PostgresSocket, is_late, limit};
 use crate::access::{Access, Address, Secret, Tls};
+use crate::peer;
 use rigel_device::bounded::{self, BoundedWait};
 use rigel_device::rights;
 use rigel_model::Nanos;
@@ -15,7 +16,9 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,11 +36,14 @@ pub(crate) fn connect(
     address: &Address,
     tls: Option<ClientConfig>,
 ) -> Result<PostgresClient, PostgresError> {
+    let mut is_proven = false;
     let (socket, login, certificate) = if address.is_socket() {
-        let path = format!("{}/.s.PGSQL.{}", address.host, address.port);
+        let path = PathBuf::from(format!("{}/.s.PGSQL.{}", address.host, address.port));
+        let to = path.clone();
         let socket = bounded(address, move || {
-            Ok(rights::to_connect(|| UnixStream::connect(path))?)
+            Ok(rights::to_connect(|| UnixStream::connect(to))?)
         })?;
+        is_proven = peer::is_trusted(socket.as_fd(), &path);
         let socket = PostgresSocket::Local(PostgresLocal::new(socket)?);
         (socket, login(), None)
     } else {
@@ -50,7 +56,7 @@ pub(crate) fn connect(
             None => (PostgresSocket::Tcp(socket), login, None),
         }
     };
-    let methods = address.auth_methods(matches!(socket, PostgresSocket::Tls(_)));
+    is_proven |= matches!(socket, PostgresSocket::Tls(_)) && address.is_verified();
     let mut client = PostgresClient::new(socket, Some(login));
     client.log_in(&PostgresLogin {
         user: &address.user,
@@ -58,7 +64,7 @@ pub(crate) fn connect(
         application: &access.application,
         password: access.password(address).map(Secret::reveal),
         certificate,
-        methods,
+        methods: address.auth_methods(is_proven),
         binding: address.binding,
     })?;
     client.be_patient();
