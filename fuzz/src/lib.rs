@@ -7,11 +7,12 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rigel::cli::import::header as imported_header;
 use rigel::cli::orion_args::{self, Parsed};
 use rigel::cli::{conf as settings, ranges as loads};
 use rigel_analyse::{
-    AdviceTerms, Calibration, PredictabilityTerms, Product, compare, database, imported,
-    predictability, round, summaries,
+    AdviceTerms, Calibration, PredictabilityTerms, Product, compare, database, predictability,
+    round, summaries,
 };
 use rigel_database::access::{may_hold_password, shown};
 use rigel_database::{Address, server};
@@ -114,17 +115,23 @@ pub fn http(bytes: &[u8]) {
 }
 
 /// Whatever stands in a file, it is some tool's results or refused; and what is read can be
-/// reported.
+/// reported, up to its page.
 pub fn import(text: &str) {
     for format in ImportFormat::ALL.map(Some).into_iter().chain([None]) {
         // What a log of fio counts is in its name alone.
         for name in ["t_lat.csv", "t_lat.1.log", "t_iops.1.log"] {
             let source = Source { name, text };
-            for found in read(&[source], format, &Columns::default()).unwrap_or_default() {
-                let _ = imported(&found);
-                let _ = database(std::slice::from_ref(&found));
-                let _ = summaries(&[found]);
+            let found = read(&[source], format, &Columns::default()).unwrap_or_default();
+            let _ = summaries(&found);
+            if found.is_empty() {
+                continue;
             }
+            let header = imported_header(&[name.into()], &found);
+            let run = Run {
+                imported: found,
+                ..Run::begun(header)
+            };
+            every_report(&Evaluated::of(run).expect("a run of what was read"));
         }
     }
 }

@@ -123,7 +123,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     drop(texts);
     results.claim()?;
     let directory = results.path();
-    let mut header = header(args, &names, &imported);
+    let mut header = header(&args.files, &imported);
     header.invocation.options.expected = expected;
     let mut journal = Journal::create(directory, &header)?;
     // What is read back is not kept twice.
@@ -242,7 +242,12 @@ fn title(names: &[String]) -> String {
     }
 }
 
-fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
+/// The first line of the journal of what was found in these files.
+pub fn header(files: &[PathBuf], found: &[Imported]) -> Header {
+    let names: Vec<String> = files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     let mut tools: Vec<&str> = found.iter().map(|one| one.tool.as_str()).collect();
     tools.dedup();
     Header {
@@ -251,7 +256,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         started: clock::wall_time(),
         command: own_arguments(),
         target: Target::Paths {
-            members: args.files.clone(),
+            members: files.to_vec(),
             layout: Layout::Concat,
         },
         engine: EngineChoice {
@@ -262,14 +267,14 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         engine_about: String::new(),
         points: Vec::new(),
         invocation: ImportRequest {
-            files: names.to_vec(),
+            files: names.clone(),
         }
         .invocation(),
         // The machine that reads the files is not the measured one.
         host: Host::default(),
         facts_of_others: Vec::new(),
         facts: TargetFacts {
-            name: title(names),
+            name: title(&names),
             ..TargetFacts::default()
         },
         findings: Vec::new(),

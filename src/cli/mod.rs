@@ -19,7 +19,7 @@ mod exit_status;
 mod expect;
 mod expected;
 mod fit;
-mod import;
+pub mod import;
 mod layers;
 mod live;
 mod measuring;
