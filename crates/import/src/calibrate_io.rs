@@ -40,6 +40,7 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
     } else {
         (printed, Vec::new())
     };
+    let claims = each_once(claims);
     Ok(Imported {
         sources: vec![source.name.to_string()],
         tool: "CALIBRATE_IO".into(),
@@ -48,6 +49,53 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
         notes: Vec::new(),
         figures: Figures::Claims(claims),
     })
+}
+
+/// The claims, of those that are one run the one with more places: Oracle prints its results, and then the view,
+/// which has whole milliseconds.
+fn each_once(all: Vec<ClaimedCalibration>) -> Vec<ClaimedCalibration> {
+    let mut claims: Vec<ClaimedCalibration> = Vec::new();
+    for claim in all {
+        match claims.iter_mut().find(|known| is_same(known, &claim)) {
+            Some(known) => *known = of_both(known, claim),
+            None => claims.push(claim),
+        }
+    }
+    claims
+}
+
+/// True if no figure of one speaks against the other.
+fn is_same(one: &ClaimedCalibration, other: &ClaimedCalibration) -> bool {
+    fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+        one.zip(other).is_none_or(|(one, other)| one == other)
+    }
+    let whole_ms = |claim: &ClaimedCalibration| claim.latency_ms.map(f64::round);
+    agree(one.started.as_ref(), other.started.as_ref())
+        && agree(one.ended.as_ref(), other.ended.as_ref())
+        && agree(one.max_iops, other.max_iops)
+        && agree(one.max_mbps, other.max_mbps)
+        && agree(one.max_pmbps, other.max_pmbps)
+        && agree(whole_ms(one), whole_ms(other))
+        && agree(one.disks, other.disks)
+}
+
+fn of_both(one: &ClaimedCalibration, other: ClaimedCalibration) -> ClaimedCalibration {
+    let has_places = |ms: &f64| ms.fract() != 0.0;
+    let one = one.clone();
+    ClaimedCalibration {
+        started: one.started.or(other.started),
+        ended: one.ended.or(other.ended),
+        max_iops: one.max_iops.or(other.max_iops),
+        max_mbps: one.max_mbps.or(other.max_mbps),
+        max_pmbps: one.max_pmbps.or(other.max_pmbps),
+        latency_ms: one
+            .latency_ms
+            .filter(has_places)
+            .or(other.latency_ms)
+            .or(one.latency_ms),
+        disks: one.disks.or(other.disks),
+        asked_latency_ms: one.asked_latency_ms.or(other.asked_latency_ms),
+    }
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -252,6 +300,20 @@ SQL>
             ]
         );
         assert!(!is_like("max_iops = many\nmax_mbps = 3\n"));
+    }
+
+    #[test]
+    fn a_run_that_is_printed_twice_is_one_with_all_its_places() {
+        let twice = include_str!("../../../tests/imports/calibrate_twice.txt");
+        let found = claims(twice);
+        let figures = found.iter();
+        let figures = figures.map(|one| (one.max_iops, one.latency_ms));
+        assert_eq!(
+            figures.collect::<Vec<_>>(),
+            [(Some(24_002.0), Some(10.868))]
+        );
+        let other = twice.replace("latency = 11", "latency = 12");
+        assert_eq!(claims(&other).len(), 2);
     }
 
     #[test]

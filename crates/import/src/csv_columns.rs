@@ -1,6 +1,7 @@
 //! Which columns of a csv file have the time, the length and the figures of a sample, by their names or as the
 //! user says.
 
+use super::source::shortened;
 use super::time::{Order, moment};
 use rigel_model::record::imported::ImportedSeries;
 use rigel_model::{Error, usage};
@@ -46,13 +47,22 @@ const VALUE_ENDS: &[&str] = &[
     "_per_sec",
     "_per_s",
     "/s",
+    "/sec",
     " per second",
     " per sec",
     " per s",
     "_rate",
 ];
-/// Words that mark a column name as a rate.
+/// Words that mark a column name as a rate, and their ends: `ReadIOPS`.
 const RATES: &[&str] = &["iops", "tps"];
+const RATE_ENDS: &[&str] = &["iops"];
+/// Ends of the names of rates of bytes, and their units.
+const BYTES: &[(&str, &str)] = &[
+    ("bytes", "B/s"),
+    ("kb", "kB/s"),
+    ("mb", "MB/s"),
+    ("mib", "MiB/s"),
+];
 const COUNT: &[&str] = &[
     "count",
     "physical_reads",
@@ -106,13 +116,31 @@ fn counts_among(lower: &[String]) -> Vec<usize> {
 
 /// True if a column of this lower-case name is a rate, that is, per second.
 fn is_rate(name: &str) -> bool {
+    // `Operations/Sec (Avg)`
+    let before = name.split(['(', '[']).next().unwrap_or(name).trim();
     let name = name.replace(['(', ')', '[', ']'], " ");
     let name = name.trim();
     let has_word = || {
         name.split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| RATES.contains(&word))
+            .any(|word| RATES.contains(&word) || RATE_ENDS.iter().any(|end| word.ends_with(end)))
     };
-    name == "rate" || VALUE_ENDS.iter().any(|end| name.ends_with(end)) || has_word()
+    let ends = |name: &str| VALUE_ENDS.iter().any(|end| name.ends_with(end));
+    name == "rate" || ends(name) || ends(before) || has_word()
+}
+
+/// The unit of a column of this lower-case name; empty if the name does not say it.
+fn unit_of(name: &str) -> &'static str {
+    if !is_rate(name) {
+        return "";
+    }
+    let before = name.split(['(', '[']).next().unwrap_or(name).trim();
+    let counted = VALUE_ENDS.iter().find_map(|end| before.strip_suffix(end));
+    let bytes = counted.and_then(|counted| {
+        let mut words = counted.split(|c: char| !c.is_ascii_alphanumeric());
+        let last = words.next_back()?;
+        BYTES.iter().find(|(name, _)| *name == last)
+    });
+    bytes.map_or("/s", |(_, unit)| unit)
 }
 
 /// The column that an option names, by its name or its number from 1.
@@ -169,7 +197,7 @@ pub(super) fn places(
                     "'{name}' has no column of times; looked for {wanted}",
                     "give --time COLUMN; the columns are {names}",
                     wanted = [BEGIN, BEGIN_TOO].concat().join(", "),
-                    names = names.join(", ")
+                    names = first_of(&names)
                 )
             })?,
     };
@@ -200,10 +228,12 @@ pub(super) fn places(
             |at: &usize| ![Some(begin), end, seconds].contains(&Some(*at)) && !is_time(*at);
         values = (0..names.len()).filter(is_rest).collect();
         if values.len() != 1 {
+            let others = (0..names.len()).filter(|at| *at != begin);
+            let others: Vec<String> = others.map(|at| shortened(&names[at])).collect();
             return Err(usage!(
                 "'{name}' has several columns that may be the value: {names}",
                 "give --value COLUMN, by name or by number from 1",
-                names = names.join(", ")
+                names = first_of(&others)
             ));
         }
     }
@@ -222,6 +252,15 @@ pub(super) fn places(
     })
 }
 
+/// The first few names, and how many others there are.
+fn first_of(names: &[String]) -> String {
+    const NAMED_MAX: usize = 8;
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => names.join(", "),
+        others => format!("{} and {others} others", names[..NAMED_MAX].join(", ")),
+    }
+}
+
 impl CsvColumns {
     /// The columns with numbers.
     pub(super) fn figures(&self) -> impl Iterator<Item = usize> + '_ {
@@ -236,14 +275,16 @@ impl CsvColumns {
     pub(super) fn series(&self, unit: Option<&str>) -> Vec<ImportedSeries> {
         let of = |at: usize, is_value: bool| {
             let name = self.names[at].clone();
-            let per_second = !is_value || is_rate(&name.to_lowercase());
-            let unit = unit
-                .unwrap_or(if per_second { "/s" } else { "" })
-                .to_string();
+            let own = if is_value {
+                unit_of(&name.to_lowercase())
+            } else {
+                "/s"
+            };
+            let unit = unit.unwrap_or(own).to_string();
             ImportedSeries {
                 name,
                 unit,
-                samples: Vec::new(),
+                ..ImportedSeries::default()
             }
         };
         if self.values.is_empty() {
@@ -269,5 +310,40 @@ impl CsvColumns {
             ));
         }
         notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_tools_have_their_units() {
+        for (name, unit) in [
+            ("ReadIOPS", "/s"),
+            ("Data Disk Read Operations/Sec (Avg)", "/s"),
+            ("\\\\HOST\\PhysicalDisk(_Total)\\Disk Reads/sec", "/s"),
+            ("physical reads (per second)", "/s"),
+            ("Disk Read Bytes/sec", "B/s"),
+            ("read_kB/s", "kB/s"),
+            ("ReadLatency", ""),
+            ("steps", ""),
+        ] {
+            assert_eq!(unit_of(&name.to_lowercase()), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_some_columns_and_not_that_of_times() {
+        let names: Vec<String> = std::iter::once("Timestamp".to_string())
+            .chain((1..40).map(|n| format!("column_{n}")))
+            .collect();
+        let rows = [(2, vec!["2026-03-01T10:00".to_string(); 40])];
+        let refused = places("f", &names, true, &Columns::default(), &rows);
+        let refused = refused.err().unwrap().to_string();
+        assert!(
+            refused.contains("column_8 and 31 others") && !refused.contains("Timestamp"),
+            "{refused}"
+        );
     }
 }

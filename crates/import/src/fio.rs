@@ -8,10 +8,10 @@ use super::limits::{refuse_json_above_parsed_max, refuse_large_json};
 use super::source::{Source, damaged, refuse_empty};
 use rigel_model::record::histogram::{BUCKETS, bucket_of};
 use rigel_model::record::imported::{
-    Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad, is_countable,
+    Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad, ReportedSyncs, is_countable,
 };
 use rigel_model::record::{Histogram, Imported};
-use rigel_model::{Error, Moment, failed};
+use rigel_model::{Error, LifeCycle, LogKind, Moment, SyncMethod, failed};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -356,18 +356,7 @@ fn loads(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
     };
     let points: Vec<LoadPoint> = loads.iter().map(|load| point(load, beside(load))).collect();
     for (load, point) in loads.iter().zip(&points) {
-        let failed = load
-            .iter()
-            .filter_map(|entry| entry.job.get("error")?.as_i64())
-            .filter(|error| *error != 0)
-            .count();
-        if failed > 0 {
-            notes.push(format!(
-                "{}: fio reports an error in {failed} of {} processes",
-                point.label,
-                load.len()
-            ));
-        }
+        notes.extend(point.ignored_depth.map(|depth| ignored(load[0], depth)));
         let merged = load.len() > 1
             && point
                 .flows
@@ -398,29 +387,37 @@ fn point(load: &[&FioJob], beside: Vec<String>) -> LoadPoint {
         .into_iter()
         .map(|kind| flow(load, kind, first))
         .collect();
-    let runtime = |entry: &&FioJob| {
-        let of = |kind: &str| entry.job.get(kind)?.get("runtime")?.as_f64();
-        ["read", "write", "trim", "mixed"]
-            .iter()
-            .filter_map(|kind| of(kind))
-            .reduce(f64::max)
-    };
-    let milliseconds = load
-        .iter()
-        .filter_map(runtime)
-        .reduce(f64::max)
-        .filter(|runtime| *runtime > 0.0);
+    let seconds: Vec<f64> = load.iter().filter_map(|entry| seconds(entry)).collect();
+    let (load_of, ignored_depth) = told_load(first);
+    let flows = flows.into_iter().chain(sync_flow(load));
     LoadPoint {
         label: first.name.clone(),
-        load: told_load(first),
+        load: load_of,
         processes: Some(first.count(&["numjobs"])),
         pattern: Some(pattern(rw, first)),
         writes_percent: writes(rw, first),
         beside,
         began: load.iter().filter_map(|entry| began(entry)).min(),
-        seconds: milliseconds.map(|milliseconds| milliseconds / 1e3),
-        flows,
+        seconds: seconds.iter().copied().reduce(f64::max),
+        errors: load
+            .iter()
+            .filter_map(|entry| entry.job.get("error")?.as_i64())
+            .filter(|error| *error != 0)
+            .collect(),
+        buffered_by: buffered_by(first),
+        ignored_depth,
+        syncs: syncs(rw, first),
+        flows: flows.collect(),
+        process_seconds: if load.len() > 1 { seconds } else { Vec::new() },
     }
+}
+
+/// How long the entry did I/O.
+fn seconds(entry: &FioJob) -> Option<f64> {
+    let of = |kind: &&str| entry.job.get(*kind)?.get("runtime")?.as_f64();
+    let kinds = ["read", "write", "trim", "mixed"].iter();
+    let longest = kinds.filter_map(of).reduce(f64::max)?;
+    (longest > 0.0).then_some(longest / 1e3)
 }
 
 /// When the entry began, if fio reports it (3.36 and later).
@@ -433,16 +430,70 @@ fn began(entry: &FioJob) -> Option<Moment> {
         .then(|| first.plus_seconds(milliseconds / 1000))
 }
 
-fn told_load(entry: &FioJob) -> ReportedLoad {
+/// Engines that have one I/O at a time, whatever the `iodepth`.
+const ENGINES_OF_ONE: &[&str] = &[
+    "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice",
+];
+
+/// Other engines that go through the page cache without `direct=1`.
+const ENGINES_OF_FILES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio"];
+
+/// The name of the engine without its options; fio's default on Linux if none is named.
+fn engine<'a>(entry: &'a FioJob) -> &'a str {
+    let named = entry.option(&["ioengine"]).unwrap_or("psync");
+    named.split([',', ':']).next().unwrap_or(named)
+}
+
+/// The engine, if it goes through the page cache.
+fn buffered_by(entry: &FioJob) -> Option<String> {
+    let is_on = |text: &str| matches!(text, "" | "1" | "true");
+    let is_direct = entry.option(&["direct"]).is_some_and(is_on)
+        || entry.option(&["buffered"]).is_some_and(|text| !is_on(text));
+    let engine = engine(entry);
+    let is_of_files = ENGINES_OF_ONE.contains(&engine) || ENGINES_OF_FILES.contains(&engine);
+    (is_of_files && (!is_direct || engine == "mmap")).then(|| engine.to_string())
+}
+
+/// True if the engine has one I/O at a time: `libaio` waits in `io_submit` unless I/O is direct.
+fn is_of_one(entry: &FioJob) -> bool {
+    ENGINES_OF_ONE.contains(&engine(entry)) || buffered_by(entry).is_some_and(|by| by == "libaio")
+}
+
+/// Why another depth than that of the options is shown.
+fn ignored(entry: &FioJob, depth: u32) -> String {
+    let (name, engine, jobs) = (&entry.name, engine(entry), entry.count(&["numjobs"]));
+    let each = depth / jobs;
+    if ENGINES_OF_ONE.contains(&engine) {
+        format!(
+            "{name}: fio's {engine} has one I/O at a time, so iodepth={each} is ignored: the depth is {jobs}"
+        )
+    } else {
+        format!(
+            "{name}: {engine} without direct=1 waits for each I/O before the next, so the depth is {jobs} and not \
+             iodepth={each}: the others wait in fio, and its times contain that"
+        )
+    }
+}
+
+/// The load, and the outstanding I/Os that were asked for and cannot be.
+fn told_load(entry: &FioJob) -> (ReportedLoad, Option<u32>) {
     let jobs = entry.count(&["numjobs"]);
-    let depth = entry.count(&["iodepth"]).saturating_mul(jobs);
-    if let Some(pause) = entry.option(&["thinktime"]).filter(|text| *text != "0") {
-        return ReportedLoad::Other(format!("with pauses (thinktime={pause})"));
+    let asked = entry.count(&["iodepth"]).saturating_mul(jobs);
+    let depth = if is_of_one(entry) { jobs } else { asked };
+    let is_set = |text: &&str| *text != "0";
+    let other = |what: String| (ReportedLoad::Other(what), None);
+    if let Some(pause) = entry.option(&["thinktime"]).filter(is_set) {
+        return other(format!("with pauses (thinktime={pause})"));
     }
     if let Some(rate) = entry.option(&["rate"]) {
-        return ReportedLoad::Other(format!("with a limited bandwidth (rate={rate})"));
+        return other(format!("with a limited bandwidth (rate={rate})"));
     }
-    match entry.option(&["rate_iops"]) {
+    if let Some(target) = entry.option(&["latency_target"]).filter(is_set) {
+        let found = entry.job.get("latency_depth").and_then(Value::as_u64);
+        let found = found.map_or_else(String::new, |depth| format!(", depth {depth} at its end"));
+        return other(format!("latency_target={target}{found}"));
+    }
+    let load = match entry.option(&["rate_iops"]) {
         Some(text) => {
             // One value per direction: reads, writes, trims. A single value applies to each of
             // them.
@@ -461,7 +512,74 @@ fn told_load(entry: &FioJob) -> ReportedLoad {
             }
         }
         None => ReportedLoad::Closed { depth },
-    }
+    };
+    (load, Some(asked).filter(|asked| *asked != depth))
+}
+
+/// How writes are made durable; `None` if they are not, by options of the job.
+fn syncs(rw: &str, entry: &FioJob) -> Option<ReportedSyncs> {
+    let each = |name: &str| quantity(entry.option(&[name])?).filter(|each| *each > 0);
+    let by_call = [
+        ("fdatasync", SyncMethod::Fdatasync),
+        ("fsync", SyncMethod::Fsync),
+    ];
+    let called = by_call
+        .into_iter()
+        .find_map(|(name, method)| Some((method, each(name)?)));
+    let flag = entry
+        .option(&["sync"])
+        .filter(|text| !matches!(*text, "0" | "none" | "false"));
+    let is_direct = buffered_by(entry).is_none();
+    let by_flag = || {
+        if is_direct {
+            SyncMethod::Direct
+        } else {
+            SyncMethod::OpenDatasync
+        }
+    };
+    let (method, writes_each) = called.or_else(|| Some((by_flag(), flag.map(|_| 1)?)))?;
+    // fio makes the file before it writes it, by fallocate unless it is told otherwise.
+    let file = match (entry.option(&["overwrite"]), entry.option(&["fallocate"])) {
+        (Some("1"), _) => Some(LifeCycle::Reused),
+        (_, None | Some("native" | "posix")) => Some(LifeCycle::Sized),
+        (_, Some("keep")) => Some(LifeCycle::Reserved),
+        (_, Some("none")) => Some(LifeCycle::Grow),
+        _ => None,
+    };
+    let is_log = rw == "write" && writes_each == 1 && is_of_one(entry);
+    Some(ReportedSyncs {
+        method,
+        writes_each,
+        log: file
+            .filter(|_| is_log)
+            .map(|file| LogKind::of(file).by(method)),
+    })
+}
+
+/// The syncs of all entries; `None` if there were none.
+fn sync_flow(load: &[&FioJob]) -> Option<Flow> {
+    let of: Vec<&Map<String, Value>> = load
+        .iter()
+        .filter_map(|entry| entry.job.get("sync")?.as_object())
+        .collect();
+    // fio counts the times, and before 3.34 nothing else.
+    let timed = latency(&of, "total", "lat").filter(|_| of.len() == load.len())?;
+    let of_entry = |entry: &&FioJob| {
+        let timed = entry.job.get("sync")?.get("lat_ns")?.get("N")?.as_f64()?;
+        Some(timed / seconds(entry)?)
+    };
+    let write = load[0].option(&["bs", "blocksize"]);
+    let bytes = write.and_then(|text| quantity(text.split(',').next_back()?));
+    let io_bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
+    Some(Flow {
+        class: class(io_bytes).into(),
+        kind: "sync".into(),
+        io_bytes,
+        done: timed.count,
+        iops: load.iter().map(of_entry).sum(),
+        bytes_per_s: None,
+        latencies: vec![timed],
+    })
 }
 
 /// `uniform`, `sequential`, or fio's own name of the distribution.
@@ -495,15 +613,14 @@ fn writes(rw: &str, entry: &FioJob) -> Option<f64> {
     }
 }
 
-/// The kinds with operations. The combined figures of reads and writes are not counted again.
+/// The kinds with operations.
 fn kinds(load: &[&FioJob]) -> Vec<&'static str> {
     let did = |kind: &&str| load.iter().any(|entry| total_ios(entry, kind) > 0);
-    let single: Vec<&str> = ["read", "write", "trim"].into_iter().filter(did).collect();
-    if single.is_empty() {
-        ["mixed"].into_iter().filter(did).collect()
-    } else {
-        single
-    }
+    // With unified_rw_reporting=both, all together stand beside each.
+    ["read", "write", "trim", "mixed"]
+        .into_iter()
+        .filter(did)
+        .collect()
 }
 
 fn total_ios(entry: &FioJob, kind: &str) -> u64 {
@@ -555,12 +672,7 @@ fn flow(load: &[&FioJob], kind: &str, first: &FioJob) -> Flow {
     .filter_map(|(name, key)| latency(&of, name, key))
     .collect();
     Flow {
-        class: if io_bytes.is_some_and(|bytes| bytes >= LARGE_FROM) {
-            "large"
-        } else {
-            "small"
-        }
-        .into(),
+        class: class(io_bytes).into(),
         kind: kind.into(),
         io_bytes,
         done,
@@ -568,6 +680,14 @@ fn flow(load: &[&FioJob], kind: &str, first: &FioJob) -> Flow {
         // Before 3.2, the rate is only there in KiB/s.
         bytes_per_s: sum("bw_bytes").or_else(|| Some(sum("bw")? * 1024.0)),
         latencies,
+    }
+}
+
+fn class(io_bytes: Option<u32>) -> &'static str {
+    if io_bytes.is_some_and(|bytes| bytes >= LARGE_FROM) {
+        "large"
+    } else {
+        "small"
     }
 }
 
@@ -595,6 +715,10 @@ fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<Reported
         _ => Some(ReportedLatency::together(name, &all)),
     }
 }
+
+/// Beginning of the last bin of fio's histogram, which has all longer times, too: 29 groups of 64 bins, of which
+/// the last begins at 127/64 of 2^33 ns. fio prints its middle.
+const HISTOGRAM_END_NS: f64 = (127_u64 << 27) as f64;
 
 /// The latencies of one entry.
 fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
@@ -648,6 +772,14 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
     let histogram = Histogram::try_from(bins.into_iter().collect::<Vec<_>>())
         .ok()
         .filter(is_countable);
+    let is_at_end = quantiles
+        .iter()
+        .any(|(_, value)| *value >= HISTOGRAM_END_NS)
+        || pairs("bins").any(|(value, _)| {
+            value
+                .parse()
+                .is_ok_and(|value: f64| value * scale >= HISTOGRAM_END_NS)
+        });
     Some(ReportedLatency {
         of: String::new(),
         count,
@@ -656,6 +788,7 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
         max,
         deviation: figure("stddev"),
         quantiles,
+        histogram_end: is_at_end.then_some(HISTOGRAM_END_NS),
         histogram,
     })
 }
@@ -886,5 +1019,84 @@ mod tests {
     fn times_that_were_not_taken_are_none() {
         let (_, points) = points_of(include_str!("../../../tests/imports/fio_nolat.json"));
         assert!(points[0].flows[0].latencies.is_empty() && points[0].flows[0].iops.is_some());
+    }
+
+    #[test]
+    fn syncs_after_writes_are_a_flow_of_their_own() {
+        let text = include_str!("../../../tests/imports/fio_fdatasync.json");
+        let (_, points) = points_of(text);
+        let [write, sync] = &points[0].flows[..] else {
+            panic!("{points:?}")
+        };
+        assert_eq!((write.kind.as_str(), sync.kind.as_str()), ("write", "sync"));
+        let timed = sync.latency("total").unwrap();
+        assert_eq!((sync.io_bytes, sync.done), (Some(2300), Some(10_028)));
+        assert_eq!(timed.quantile(0.99), Some(14_090_240.0));
+        assert!(close(sync.iops.unwrap(), 10_028.0 / 29.85, 1e-9));
+        let log = |text: &str| points_of(text).1[0].syncs.clone().unwrap().log;
+        assert_eq!(log(text), Some(LogKind::SIZED));
+        let with = |option: &str| log(&text.replace("\"bs\"", &format!("{option},\"bs\"")));
+        assert_eq!(with("\"overwrite\":\"1\""), Some(LogKind::REUSED));
+        assert_eq!(with("\"fallocate\":\"none\""), Some(LogKind::GROW));
+        // Every tenth write, or writes at random, are no log of a database.
+        assert_eq!(
+            log(&text.replace("\"fdatasync\":\"1\"", "\"fdatasync\":\"10\"")),
+            None
+        );
+        assert_eq!(
+            log(&text.replace("\"rw\":\"write\"", "\"rw\":\"randwrite\"")),
+            None
+        );
+    }
+
+    #[test]
+    fn a_depth_that_the_engine_does_not_keep_is_named() {
+        let text = include_str!("../../../tests/imports/fio_psync_iodepth32.json");
+        let depth = |text: &str| {
+            let (found, points) = points_of(text);
+            let ReportedLoad::Closed { depth } = points[0].load else {
+                panic!("{:?}", points[0].load)
+            };
+            (depth, found.notes.join("; "))
+        };
+        let (one, note) = depth(text);
+        assert!(one == 1 && note.contains("iodepth=32 is ignored"), "{note}");
+        let async_direct = text.replace("psync", "libaio");
+        assert_eq!(depth(&async_direct), (32, String::new()));
+        let (one, note) = depth(&async_direct.replace("\"direct\": \"1\"", "\"direct\": \"0\""));
+        assert!(
+            one == 1 && note.contains("libaio without direct=1"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn a_latency_target_is_a_load_of_its_own() {
+        let text = include_str!("../../../tests/imports/fio_depth8_plus.json");
+        let text = text.replace(
+            "\"iodepth\": \"8\"",
+            "\"iodepth\": \"8\", \"latency_target\": \"500us\"",
+        );
+        let (_, points) = points_of(&text);
+        let ReportedLoad::Other(words) = &points[0].load else {
+            panic!("{:?}", points[0].load)
+        };
+        assert!(
+            words.contains("latency_target=500us, depth 8 at its end"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn figures_of_all_kinds_together_stand_beside_those_of_each() {
+        let text = include_str!("../../../tests/imports/fio_mixed_lat.json");
+        let mut whole: Value = serde_json::from_str(text).unwrap();
+        let mut both = whole["jobs"][0]["read"].clone();
+        both["iops"] = Value::from(9999.0);
+        whole["jobs"][0]["mixed"] = both;
+        let flows = points_of(&whole.to_string()).1.remove(0).flows;
+        let kinds: Vec<&str> = flows.iter().map(|flow| flow.kind.as_str()).collect();
+        assert_eq!(kinds, ["read", "write", "mixed"]);
+        assert!(flows[2].latency("total").unwrap().quantile(0.99).is_some());
     }
 }

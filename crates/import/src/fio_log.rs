@@ -86,6 +86,8 @@ struct LogRun {
     sources: Vec<String>,
     logs: Vec<ProcessLog>,
     notes: Vec<String>,
+    /// True if latencies may be in microseconds: the columns are those of fio 2 and of early versions of fio 3.
+    may_be_us: bool,
 }
 
 /// The steps of the series of a run, in milliseconds.
@@ -104,8 +106,13 @@ type PlacedValue = (u64, u64);
 
 /// True if fio wrote it as a log: its name says what it counts, and its first line has the form.
 pub fn is_like(source: Source) -> bool {
-    let first = source.text.lines().find(|line| !line.trim().is_empty());
-    kind(source.name).is_some() && first.and_then(fields).is_some_and(|(_, count)| count >= 4)
+    kind(source.name).is_some() && has_lines(source.text)
+}
+
+/// True if the first line has the form of a log.
+pub(super) fn has_lines(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    first.and_then(fields).is_some_and(|(_, count)| count >= 4)
 }
 
 /// What the log of this name counts, and the prefix that the logs of one run share.
@@ -178,12 +185,7 @@ impl LogRun {
     fn add(&mut self, source: Source, kind: FioLogKind) -> Result<(), Error> {
         self.sources.push(source.name.into());
         let (rows, columns) = rows(source, &mut self.notes)?;
-        if columns == 4 && !kind.is_rate() {
-            self.note(
-                "latencies are taken as nanoseconds, as fio 3 writes them: logs of fio 2 have the \
-                 same columns and microseconds",
-            );
-        }
+        self.may_be_us |= columns == 4 && !kind.is_rate();
         let is_averaged = rows.iter().all(|row| row.bytes == 0);
         let parts = parts(rows);
         if parts.len() > 1 {
@@ -304,8 +306,7 @@ fn row([time_ms, value, third, fourth, fifth]: [u64; 5], has_max: bool) -> Optio
 
 fn finish(mut run: LogRun) -> Result<Imported, Error> {
     let name = run.sources.first().cloned().unwrap_or_default();
-    let usual = usual_ms(&run.logs);
-    let steps = steps(&name, &run.logs, usual)?;
+    let steps = steps(&name, &run.logs)?;
     let mut directions: Vec<u8> = run
         .logs
         .iter()
@@ -313,13 +314,43 @@ fn finish(mut run: LogRun) -> Result<Imported, Error> {
         .collect();
     directions.sort_unstable();
     directions.dedup();
-    let mut kinds: Vec<FioLogKind> = run.logs.iter().map(|log| log.kind).collect();
+    let mut series = series(&run.logs, &directions, steps);
+    if run.may_be_us {
+        let unit = LatencyUnit::of(&run, &series);
+        if let LatencyUnit::Microseconds { .. } = unit {
+            run.logs.iter_mut().for_each(ProcessLog::scale_microseconds);
+            series = self::series(&run.logs, &directions, steps);
+        }
+        run.note(&unit.note());
+    }
+    add_notes(&mut run, steps);
+    let facts = facts(&run, &directions);
+    let imported = Imported {
+        sources: run.sources,
+        tool: "fio".into(),
+        version: None,
+        told: facts,
+        notes: run.notes,
+        figures: Figures::Series(series),
+    };
+    refuse_empty(&name, imported)
+}
+
+/// What the logs count.
+fn kinds(logs: &[ProcessLog]) -> Vec<FioLogKind> {
+    let mut kinds: Vec<FioLogKind> = logs.iter().map(|log| log.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
+    kinds
+}
+
+/// The series of each kind and direction, and of all directions together for rates.
+fn series(logs: &[ProcessLog], directions: &[u8], steps: Steps) -> Vec<ImportedSeries> {
     let mut series = Vec::new();
-    for kind in kinds {
-        let logs: Vec<&ProcessLog> = run.logs.iter().filter(|log| log.kind == kind).collect();
-        for direction in &directions {
+    for kind in kinds(logs) {
+        let logs: Vec<&ProcessLog> = logs.iter().filter(|log| log.kind == kind).collect();
+        let usual = usual_ms(&logs);
+        for direction in directions {
             let prefix = if directions.len() > 1 {
                 format!("{} ", DIRECTIONS[usize::from(*direction)])
             } else {
@@ -339,17 +370,126 @@ fn finish(mut run: LogRun) -> Result<Imported, Error> {
             series.push(rate("", &logs, &|_| true, kind, steps, usual));
         }
     }
-    add_notes(&mut run, steps);
-    let facts = facts(&run, &directions, usual);
-    let imported = Imported {
-        sources: run.sources,
-        tool: "fio".into(),
-        version: None,
-        told: facts,
-        notes: run.notes,
-        figures: Figures::Series(series),
-    };
-    refuse_empty(&name, imported)
+    series
+}
+
+impl ProcessLog {
+    /// Latencies that were written in microseconds.
+    fn scale_microseconds(&mut self) {
+        const NS: u64 = 1000;
+        if self.kind.is_rate() {
+            return;
+        }
+        for row in &mut self.rows {
+            row.value = row.value.saturating_mul(NS);
+            row.max = row.max.map(|max| max.saturating_mul(NS));
+        }
+    }
+}
+
+/// The unit of latencies, where the columns do not tell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum LatencyUnit {
+    /// That of fio 3; `idle` if so few are outstanding that the load would have had pauses.
+    Nanoseconds { idle: Option<f64> },
+    /// That of fio 2, by what would be outstanding else.
+    Microseconds { outstanding: f64 },
+}
+
+impl LatencyUnit {
+    /// By Little's law. A job of a constant number of outstanding I/Os has at least one in each process. Jobs with
+    /// a limited rate have fewer, but their rate does not fall as the latency rises. And only fio 2 averages rates
+    /// over other times than latencies.
+    fn of(run: &LogRun, series: &[ImportedSeries]) -> Self {
+        let pairs = rates_and_times(series);
+        let count = pairs.len() as f64;
+        let outstanding = pairs.iter().map(|(rate, time)| rate * time).sum::<f64>() / count;
+        let of_kinds = |kinds: &[FioLogKind]| -> Vec<&ProcessLog> {
+            let logs = run.logs.iter();
+            logs.filter(|log| kinds.contains(&log.kind)).collect()
+        };
+        let rates = of_kinds(&[FioLogKind::Iops]);
+        let processes = rates.len() as f64;
+        // Half of the time without an I/O is more than fio takes for itself.
+        if pairs.is_empty() || outstanding >= processes / 2.0 {
+            return Self::Nanoseconds { idle: None };
+        }
+        let of_times = usual_ms(&of_kinds(&[FioLogKind::Total, FioLogKind::Completion]));
+        // Lines are late by some milliseconds.
+        let is_apart = usual_ms(&rates).zip(of_times).is_some_and(|(one, other)| {
+            let (short, long) = (one.min(other), one.max(other));
+            long > short + short / 2
+        });
+        let spread = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            let mean = pairs.iter().map(of).sum::<f64>() / count;
+            pairs
+                .iter()
+                .map(|pair| (of(pair) - mean).powi(2))
+                .sum::<f64>()
+                / count
+        };
+        let of_product = spread(&|(rate, time)| (rate * time).ln());
+        let of_time = spread(&|(_, time)| time.ln());
+        // Where the rate does not depend on the latency, both vary alike.
+        let is_constant = of_product < of_time / 2.0;
+        if is_apart || is_constant {
+            Self::Microseconds { outstanding }
+        } else {
+            Self::Nanoseconds {
+                idle: Some(outstanding),
+            }
+        }
+    }
+
+    fn note(self) -> String {
+        match self {
+            Self::Nanoseconds { idle: None } => {
+                "latencies are taken as nanoseconds, as fio 3 writes them: logs of \
+                fio 2 have the same columns and microseconds"
+                    .into()
+            }
+            Self::Nanoseconds {
+                idle: Some(outstanding),
+            } => format!(
+                "latencies are taken as nanoseconds, as fio 3 writes them: then {outstanding:.2} I/Os were outstanding \
+                 on average, as with a limited rate: if the rate was not limited, fio 2 wrote microseconds, and \
+                 latencies are 1,000 times as long"
+            ),
+            Self::Microseconds { outstanding } => format!(
+                "latencies are taken as microseconds, as fio 2 writes them: as nanoseconds, {outstanding:.2} I/Os would \
+                 have been outstanding on average, and the rate was not limited"
+            ),
+        }
+    }
+}
+
+/// Operations per second and their mean time in seconds, of all directions, at each step that has both.
+fn rates_and_times(series: &[ImportedSeries]) -> Vec<(f64, f64)> {
+    let named = |name: String| series.iter().find(|one| one.name == name);
+    let mut steps: BTreeMap<Moment, (f64, f64)> = BTreeMap::new();
+    let prefixes = ["", "read ", "write ", "trim "];
+    for prefix in prefixes {
+        let times = ["lat", "clat"]
+            .iter()
+            .find_map(|name| named(format!("{prefix}{name}")));
+        let Some((rates, times)) = named(format!("{prefix}iops")).zip(times) else {
+            continue;
+        };
+        for time in &times.samples {
+            let samples = &rates.samples;
+            let at = samples.binary_search_by_key(&time.begin, |rate| rate.begin);
+            let rate = at.ok().and_then(|at| samples[at].value);
+            if let Some((rate, us)) = rate.zip(time.value) {
+                let (all, busy) = steps.entry(time.begin).or_default();
+                *all += rate;
+                *busy += rate * us / 1e6;
+            }
+        }
+    }
+    let busy = steps
+        .into_values()
+        .filter(|(rate, busy)| *rate > 0.0 && *busy > 0.0);
+    busy.map(|(rate, busy)| (rate, busy / rate)).collect()
 }
 
 fn add_notes(run: &mut LogRun, steps: Steps) {
@@ -380,29 +520,36 @@ fn add_notes(run: &mut LogRun, steps: Steps) {
     }
 }
 
-fn facts(run: &LogRun, directions: &[u8], usual: Option<u64>) -> Vec<(String, String)> {
+fn facts(run: &LogRun, directions: &[u8]) -> Vec<(String, String)> {
     let words: Vec<String> = directions
         .iter()
         .map(|place| format!("{}s", DIRECTIONS[usize::from(*place)]))
         .collect();
-    // Times of fio are late by some milliseconds.
-    let rounded = usual.map(|usual| (usual + 5) / 10 * 10);
-    let lines = match rounded {
-        Some(usual) if run.logs.iter().all(|log| log.is_averaged) => {
-            format!("averages over {usual} ms")
+    let mut lines: Vec<String> = Vec::new();
+    for kind in kinds(&run.logs) {
+        let logs: Vec<&ProcessLog> = run.logs.iter().filter(|log| log.kind == kind).collect();
+        // Times of fio are late by some milliseconds.
+        let rounded = usual_ms(&logs).map(|usual| (usual + 5) / 10 * 10);
+        let line = match rounded {
+            Some(usual) if logs.iter().all(|log| log.is_averaged) => {
+                format!("averages over {usual} ms")
+            }
+            Some(usual) => format!("each I/O, or averages over {usual} ms"),
+            None => "each I/O".into(),
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
         }
-        Some(usual) => format!("each I/O, or averages over {usual} ms"),
-        None => "each I/O".into(),
-    };
+    }
     vec![
         ("operations".into(), words.join(", ")),
-        ("a line of a log".into(), lines),
+        ("a line of a log".into(), lines.join("; ")),
     ]
 }
 
 /// The usual time between averaged lines of one process and direction: the lower quartile, because
 /// intervals without any I/O have no line.
-fn usual_ms(logs: &[ProcessLog]) -> Option<u64> {
+fn usual_ms(logs: &[&ProcessLog]) -> Option<u64> {
     let mut steps = Vec::new();
     for log in logs.iter().filter(|log| log.is_averaged) {
         let mut before = [None; 3];
@@ -424,19 +571,32 @@ fn usual_ms(logs: &[ProcessLog]) -> Option<u64> {
     is_averaged.then(|| steps.get(steps.len() / 4).copied().or_else(alone))?
 }
 
-fn steps(name: &str, logs: &[ProcessLog], usual: Option<u64>) -> Result<Steps, Error> {
+fn steps(name: &str, logs: &[ProcessLog]) -> Result<Steps, Error> {
     const SECOND_MS: u64 = 1000;
+    let of_kind = |kind: FioLogKind| logs.iter().filter(move |log| log.kind == kind);
+    // Each kind has its own steps, and its first line ends the first of them.
+    let begins = kinds(logs).into_iter().map(|kind| {
+        let usual = usual_ms(&of_kind(kind).collect::<Vec<_>>()).unwrap_or(0);
+        let rows = of_kind(kind).flat_map(|log| &log.rows);
+        let first = rows.map(|row| row.time_ms).min().unwrap_or(0);
+        (usual, first.saturating_sub(usual))
+    });
+    let begins: Vec<(u64, u64)> = begins.collect();
     let times = || {
         logs.iter()
             .flat_map(|log| log.rows.iter().map(|row| row.time_ms))
     };
     let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-    let usual = usual.unwrap_or(0);
+    let usual = begins.iter().map(|(usual, _)| *usual).max().unwrap_or(0);
     let width = (usual.saturating_add(SECOND_MS / 2) / SECOND_MS).max(1) * SECOND_MS;
     let origin = if last < DATED_FROM_MS {
         0
     } else {
-        first.saturating_sub(usual)
+        begins
+            .iter()
+            .map(|(_, begin)| *begin)
+            .min()
+            .unwrap_or(first)
     };
     let steps = Steps {
         origin,
@@ -564,6 +724,7 @@ fn rate(
         name: format!("{prefix}{}", kind.figure("")),
         unit: unit.into(),
         samples: samples.collect(),
+        ..ImportedSeries::default()
     }
 }
 
@@ -595,6 +756,7 @@ fn latencies(
         name: format!("{prefix}{}", kind.figure(figure)),
         unit: "us".into(),
         samples,
+        ..ImportedSeries::default()
     };
     let us = |ns: u64| ns as f64 / 1e3;
     let each = |value: &dyn Fn(&[PlacedValue]) -> f64| {
@@ -841,5 +1003,70 @@ mod tests {
             said.contains("'log.txt' does not say what was logged"),
             "{said}"
         );
+    }
+
+    /// A line of each kind of log, by its time and value.
+    fn lines(every_ms: u64, until_ms: u64, value: &dyn Fn(u64) -> u64) -> String {
+        let times = (1..=until_ms / every_ms).map(|step| step * every_ms);
+        let lines = times.map(|time| {
+            [time, value(time), 0, 0]
+                .map(|one| one.to_string())
+                .join(", ")
+        });
+        lines.map(|line| line + "\n").collect()
+    }
+
+    #[test]
+    fn kinds_of_other_steps_have_their_own_and_fio_2_wrote_microseconds() {
+        let iops = lines(500, 10_000, &|_| 16_000);
+        let lat = lines(250, 10_000, &|_| 2000);
+        let (found, all) = series(&[("j_iops.1.log", &iops), ("j_lat.1.log", &lat)]);
+        assert_eq!(values(&all[0]), vec![16_000.0; 10]);
+        assert_eq!(values(&all[1]), vec![2000.0; 10]);
+        assert_eq!(
+            found.told[1].1,
+            "averages over 500 ms; averages over 250 ms"
+        );
+        let notes = found.notes.join("; ");
+        assert!(
+            notes.contains("taken as microseconds") && notes.contains("0.03 I/Os"),
+            "{notes}"
+        );
+    }
+
+    #[test]
+    fn a_rate_that_falls_as_latency_rises_was_not_limited() {
+        // 32 outstanding: slow seconds have fewer.
+        let slow = |time: u64| {
+            if (time / 1000).is_multiple_of(3) {
+                4000
+            } else {
+                2000
+            }
+        };
+        let closed = [
+            lines(1000, 12_000, &|time| 32_000_000 / slow(time)),
+            lines(1000, 12_000, &slow),
+        ];
+        let of = |[iops, lat]: &[String; 2]| {
+            let (found, all) = series(&[("j_iops.1.log", iops), ("j_lat.1.log", lat)]);
+            (values(&all[1])[..1].to_vec(), found.notes.join("; "))
+        };
+        let (us, notes) = of(&closed);
+        assert_eq!(us, [2000.0]);
+        assert!(notes.contains("as fio 2 writes"), "{notes}");
+        // A limited rate of fio 3 has the same in slow seconds.
+        let [_, lat] = closed;
+        let (us, notes) = of(&[lines(1000, 12_000, &|_| 1000), lat]);
+        assert_eq!(us, [2.0]);
+        assert!(notes.contains("if the rate was not limited"), "{notes}");
+        // Fast storage at depth 1 is busy.
+        let busy = [
+            lines(1000, 4000, &|_| 900_000),
+            lines(1000, 4000, &|_| 1100),
+        ];
+        let (us, notes) = of(&busy);
+        assert_eq!(us, [1.1]);
+        assert!(!notes.contains("limited"), "{notes}");
     }
 }

@@ -1,9 +1,9 @@
-//! `iostat -x -t` of sysstat 10, 11 and 12, as text or as JSON: one series per active device and
-//! column.
+//! `iostat -t` of sysstat 10, 11 and 12, with or without `-x`, as text or as JSON: one series per
+//! active device and column.
 //!
 //! A report's time is its end. The first report of a run covers the time since boot and is left
-//! out, unless iostat has already left it out (`-y`). A file may contain several runs, each after
-//! its own first line.
+//! out, unless iostat has already left it out (`-y`), which two empty lines show, or its rates, which
+//! are then whole numbers of operations. A file may contain several runs, each after its own first line.
 
 use super::limits::{DEVICES_MAX, FIGURES_MAX, refuse_large_json};
 use super::samples::{Remarks, impossible, put_in_order};
@@ -11,9 +11,9 @@ use super::source::{Source, damaged, number, refuse_empty};
 use super::time::{Order, manner, moment};
 use rigel_model::record::Imported;
 use rigel_model::record::imported::{Counted, Figures, ImportedSeries};
-use rigel_model::{Error, Moment, failed, usage};
+use rigel_model::{Error, Moment, arithmetic, failed, usage};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The columns to keep, in the names of all versions, each with its unit. Sizes of requests follow
 /// from rates, merges say nothing of the device, and `svctm` was never correct.
@@ -41,20 +41,47 @@ const COLUMNS: &[(&str, &str)] = &[
     ("dkB/s", "kB/s"),
     ("dMB/s", "MB/s"),
     ("d_await", "ms"),
+    ("kB_read/s", "kB/s"),
+    ("kB_wrtn/s", "kB/s"),
+    ("kB_dscd/s", "kB/s"),
+    ("MB_read/s", "MB/s"),
+    ("MB_wrtn/s", "MB/s"),
+    ("MB_dscd/s", "MB/s"),
+    ("Blk_read/s", "sectors/s"),
+    ("Blk_wrtn/s", "sectors/s"),
+    ("Blk_dscd/s", "sectors/s"),
 ];
+
+/// The columns of queues.
+const QUEUES: &[&str] = &["avgqu-sz", "aqu-sz"];
+
+/// The columns of operations per second.
+const OPERATIONS: &[&str] = &["r/s", "w/s", "d/s", "f/s", "tps"];
+
+/// Half of the last place that iostat prints in JSON, whatever a program has made of it since.
+const HALF_OF_JSON: f64 = 0.005;
 
 /// The CPU columns to keep.
 const CPU: &[&str] = &["%user", "%system", "%iowait", "%steal", "%idle"];
+
+/// The first report of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstReport {
+    /// It covers an interval, because iostat left the one before it out.
+    OfInterval,
+    /// It covers the time since boot.
+    SinceBoot,
+    /// It may cover the time since boot: the beginning of the run is not in the file, or does not tell.
+    Unknown,
+}
 
 /// One report.
 #[derive(Debug, Default)]
 struct IostatReport {
     line: usize,
     time: String,
-    /// True for the first report of an iostat run: the length of its interval is unknown.
-    is_first: bool,
-    /// True if it covers the time since boot.
-    is_since_boot: bool,
+    /// What is known of the first report of an iostat run, the length of whose interval is unknown.
+    first: Option<FirstReport>,
     /// Number of the device in [`IostatContents::devices`], column, value.
     figures: Vec<(u32, &'static str, f64)>,
 }
@@ -70,6 +97,8 @@ struct IostatContents {
     devices: Vec<String>,
     /// The number of each name.
     numbers: HashMap<String, u32>,
+    /// Half of the last printed place of a column; of places that differ, the greatest.
+    halves: HashMap<&'static str, f64>,
     /// Number of figures of all reports.
     count: usize,
 }
@@ -87,8 +116,10 @@ impl IostatContents {
         name: &str,
         device: &str,
         column: &'static str,
-        value: f64,
+        (value, half): (f64, f64),
     ) -> Result<(), Error> {
+        let widest = self.halves.entry(column).or_insert(half);
+        *widest = widest.max(half);
         let refused = |what: &str, most: usize| {
             Err(usage!(
                 "'{name}' has more than {most} {what}, the limit of a file of iostat",
@@ -154,7 +185,7 @@ fn is_json(text: &str) -> bool {
 /// It contains no times, or a line does not match its header.
 pub fn read(source: Source) -> Result<Imported, Error> {
     let name = source.name;
-    let contents = if is_json(source.text) {
+    let mut contents = if is_json(source.text) {
         json(source)?
     } else {
         text(source)?
@@ -187,24 +218,14 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             .into(),
     ];
     notes.extend(of_times);
-    match contents
-        .reports
-        .iter()
-        .filter(|report| report.is_since_boot)
-        .count()
-    {
-        0 => {}
-        1 => notes.push("the first report covers the time since boot and is left out".into()),
-        runs => notes.push(format!(
-            "iostat was started {runs} times: the first report of each covers the time since boot \
-             and is left out"
-        )),
-    }
+    notes.extend(decide_first(&mut contents, &moments));
+    notes.extend(without_x(&contents));
     let mut remarks = Remarks::default();
     let mut series = series(&contents, &moments, &mut remarks);
-    if series.is_empty() && contents.reports.iter().all(|report| report.is_since_boot) {
+    if series.is_empty() && contents.reports.iter().all(IostatReport::is_left_out) {
         return Err(failed!(
-            "'{name}' contains only the first report of a run, which covers the time since boot",
+            "'{name}' contains only the first report of a run, which covers the time since boot, \
+             unless iostat ran with -y",
             "record more than one: iostat -x -t 10 360"
         ));
     }
@@ -231,6 +252,93 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     )
 }
 
+impl IostatReport {
+    /// True if it covers, or may cover, the time since boot.
+    fn is_left_out(&self) -> bool {
+        self.first
+            .is_some_and(|first| first != FirstReport::OfInterval)
+    }
+}
+
+/// Decides which first reports cover an interval like the next one, and says which are left out.
+fn decide_first(contents: &mut IostatContents, moments: &[Moment]) -> Option<String> {
+    let (mut since_boot, mut unknown, mut whole) = (0, 0, 0);
+    for at in 0..contents.reports.len() {
+        let Some(first) = contents.reports[at].first else {
+            continue;
+        };
+        let next = contents
+            .reports
+            .get(at + 1)
+            .filter(|next| next.first.is_none());
+        let seconds = next.map(|_| moments[at + 1].since(moments[at]));
+        let is_of_interval = first != FirstReport::OfInterval
+            && seconds.is_some_and(|seconds| has_whole_counts(contents, at, seconds as f64));
+        match first {
+            _ if is_of_interval => {
+                contents.reports[at].first = Some(FirstReport::OfInterval);
+                whole += 1;
+            }
+            FirstReport::SinceBoot => since_boot += 1,
+            FirstReport::Unknown => unknown += 1,
+            FirstReport::OfInterval => {}
+        }
+    }
+    let started =
+        |runs: usize| format!("iostat was started {runs} times: the first report of each");
+    match (since_boot, unknown, whole) {
+        (0, 0, 0) => None,
+        (1, 0, 0) => Some("the first report covers the time since boot and is left out".into()),
+        (0, 1, 0) => Some(
+            "the first report is left out, because it may cover the time since boot: only text of \
+             iostat from its first line on tells"
+                .into(),
+        ),
+        (0, 0, 1) => Some(
+            "the first report is of an interval like the next one: its operations per second, times \
+             that, are whole numbers"
+                .into(),
+        ),
+        (_, 0, 0) => Some(format!(
+            "{} covers the time since boot and is left out",
+            started(since_boot)
+        )),
+        _ => Some(format!(
+            "{}: {since_boot} cover the time since boot, and {unknown} may: they are left out",
+            started(since_boot + unknown + whole)
+        )),
+    }
+}
+
+/// True if the operations per second of a report, times `seconds`, are whole numbers, and by chance that would be
+/// rarer than one in a hundred: a rate since boot is any number.
+fn has_whole_counts(contents: &IostatContents, at: usize, seconds: f64) -> bool {
+    const CHANCE: f64 = 0.01;
+    let mut rates: Vec<(f64, f64)> = Vec::new();
+    for (_, column, value) in &contents.reports[at].figures {
+        let half = contents.halves.get(column).copied().unwrap_or(0.0);
+        // A disk and its only partition have one figure.
+        let is_new = *value > 0.0 && !rates.contains(&(*value, half));
+        if OPERATIONS.contains(column) && is_new {
+            rates.push((*value, half));
+        }
+    }
+    let is_whole = |rate: &(f64, f64)| arithmetic::is_whole((*rate).into(), seconds) == Some(true);
+    let by_chance: f64 = rates.iter().map(|(_, half)| 2.0 * half * seconds).product();
+    !rates.is_empty() && rates.iter().all(is_whole) && by_chance <= CHANCE
+}
+
+/// What is missing without `-x`.
+fn without_x(contents: &IostatContents) -> Option<String> {
+    let has = |column: &str| contents.halves.contains_key(column);
+    let is_plain = has("tps") && !has("r/s");
+    is_plain.then(|| {
+        "without -x, reads and writes are told apart only by bytes, and there are no times: record with \
+         iostat -x -t"
+            .into()
+    })
+}
+
 /// Adds the date of the first line to a time of day without a date.
 fn with_date(time: &str, date: &str) -> String {
     let has_date = time.contains(['/', '-'])
@@ -250,14 +358,15 @@ fn idle_devices(contents: &IostatContents) -> usize {
     let reports = contents
         .reports
         .iter()
-        .filter(|report| !report.is_since_boot);
+        .filter(|report| !report.is_left_out());
     for (device, _, value) in reports.flat_map(|report| &report.figures) {
         *is_busy.entry(*device).or_default() |= *value > 0.0;
     }
     is_busy.values().filter(|busy| !**busy).count()
 }
 
-/// One series per device and column with a value other than zero, in the order of [`COLUMNS`].
+/// One series per device and column with a value other than zero, and per queue of a busy device, in the order of
+/// [`COLUMNS`].
 fn series(
     contents: &IostatContents,
     moments: &[Moment],
@@ -268,16 +377,16 @@ fn series(
     for (at, report) in reports
         .iter()
         .enumerate()
-        .filter(|(_, report)| !report.is_since_boot)
+        .filter(|(_, report)| !report.is_left_out())
     {
         // A first report that is complete, or one before which the clock was set back, takes the
         // length of the next one.
-        let before = at.checked_sub(1).filter(|_| !report.is_first);
+        let before = at.checked_sub(1).filter(|_| report.first.is_none());
         let before = before
             .map(|before| moments[at].since(moments[before]))
             .filter(|seconds| *seconds > 0);
         let after = || {
-            let next = reports.get(at + 1).filter(|next| !next.is_first);
+            let next = reports.get(at + 1).filter(|next| next.first.is_none());
             next.map(|_| moments[at + 1].since(moments[at]))
         };
         let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
@@ -290,6 +399,7 @@ fn series(
                 .or_insert_with(|| ImportedSeries {
                     name: format!("{} {column}", contents.device(*device)),
                     unit: COLUMNS.get(place).map_or("%", |(_, unit)| *unit).into(),
+                    half: contents.halves.get(column).copied(),
                     samples: Vec::new(),
                 });
             let seconds = seconds.map(|seconds| seconds as f64);
@@ -305,8 +415,23 @@ fn series(
             }
         }
     }
-    let is_busy = |one: &ImportedSeries| one.samples.iter().any(|sample| sample.value != Some(0.0));
-    series.into_values().filter(is_busy).collect()
+    let did = |one: &ImportedSeries| one.samples.iter().any(|sample| sample.value != Some(0.0));
+    let busy: HashSet<u32> = series
+        .iter()
+        .filter(|(_, one)| did(one))
+        .map(|((device, _), _)| *device)
+        .collect();
+    // A queue of zero beside operations is a figure.
+    let is_queue = |place: usize| {
+        COLUMNS
+            .get(place)
+            .is_some_and(|(name, _)| QUEUES.contains(name))
+    };
+    series
+        .into_iter()
+        .filter(|((device, place), one)| did(one) || is_queue(*place) && busy.contains(device))
+        .map(|(_, one)| one)
+        .collect()
 }
 
 /// The section of a report that contains the current line.
@@ -319,13 +444,16 @@ enum IostatSection {
 fn text(source: Source) -> Result<IostatContents, Error> {
     let mut contents = IostatContents::default();
     let mut section = IostatSection::None;
-    let (mut blank, mut time) = (Some(0), (0, String::new()));
+    let (mut blank, mut time) = (Some(RunHead::default()), (0, String::new()));
     for (at, line) in source.text.lines().enumerate() {
         let line = line.trim_end();
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.first() else {
             section = IostatSection::None;
-            blank = blank.map(|lines| lines + 1);
+            blank = blank.map(|head| RunHead {
+                blank_lines: head.blank_lines + 1,
+                ..head
+            });
             continue;
         };
         if *first == "Linux" && line.contains('(') {
@@ -340,7 +468,11 @@ fn text(source: Source) -> Result<IostatContents, Error> {
                         .is_some()
                 })
                 .map_or_else(String::new, |w| (*w).into());
-            (blank, time) = (Some(0), (0, String::new()));
+            let head = RunHead {
+                is_there: true,
+                blank_lines: 0,
+            };
+            (blank, time) = (Some(head), (0, String::new()));
             section = IostatSection::None;
         } else if *first == "avg-cpu:" {
             begin(&mut contents, &mut time, at + 1, &mut blank);
@@ -373,13 +505,22 @@ const OF_PEOPLE: &str = "is from iostat -h, whose figures are rounded";
 
 const WITHOUT_H: &str = "-h is not supported: record with iostat -x -t SECONDS, without -h";
 
-/// A header begins a report, unless the CPU section has already begun it. `blank` counts empty
-/// lines from the beginning of a run until its first report.
+/// What stands before the first report of a run.
+#[derive(Debug, Clone, Copy, Default)]
+struct RunHead {
+    /// True if the first line of the run is in the file.
+    is_there: bool,
+    /// Number of empty lines after it.
+    blank_lines: usize,
+}
+
+/// A header begins a report, unless the CPU section has already begun it. `blank` is the head of a run until its
+/// first report.
 fn begin(
     contents: &mut IostatContents,
     time: &mut (usize, String),
     line: usize,
-    blank: &mut Option<usize>,
+    blank: &mut Option<RunHead>,
 ) {
     let of_cpus = contents.numbers.get(CPUS).copied();
     let is_begun = contents.reports.last().is_some_and(|report| {
@@ -390,7 +531,11 @@ fn begin(
     let is_first = blank.is_some();
     if !is_begun || is_first {
         // Two empty lines after a run's first line mean that -y left the first report out.
-        let is_since_boot = blank.take().is_some_and(|lines| lines < 2);
+        let first = blank.take().map(|head| match head.blank_lines {
+            _ if !head.is_there => FirstReport::Unknown,
+            0 | 1 => FirstReport::SinceBoot,
+            _ => FirstReport::OfInterval,
+        });
         let (line_of_time, text) = std::mem::take(time);
         let (line, time) = (
             if line_of_time > 0 { line_of_time } else { line },
@@ -399,8 +544,7 @@ fn begin(
         contents.reports.push(IostatReport {
             line,
             time,
-            is_first,
-            is_since_boot,
+            first,
             figures: Vec::new(),
         });
     }
@@ -431,8 +575,9 @@ fn figures(
         return Err(damaged(name, line, &why, HINT));
     }
     for (column, value) in columns.iter().zip(values) {
-        let value = number_of(value)
+        let number = number_of(value)
             .ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), HINT))?;
+        let value = (number, half_of(value));
         let of_cpus = || of_cpu(column).filter(|_| who == CPUS);
         if let Some(column) = of_cpus().or_else(|| of_device(column)) {
             contents.add(name, who, column, value)?;
@@ -445,6 +590,14 @@ fn figures(
 /// separators.
 fn number_of(text: &str) -> Option<f64> {
     number(text, true)
+}
+
+/// Half of the last place of a printed number.
+fn half_of(text: &str) -> f64 {
+    let places = text
+        .rfind(['.', ','])
+        .map_or(0, |sign| text.len() - sign - 1);
+    0.5 * 10_f64.powi(-i32::try_from(places).unwrap_or(i32::MAX))
 }
 
 /// Parses `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, separated by tabs.
@@ -509,13 +662,12 @@ fn json(source: Source) -> Result<IostatContents, Error> {
         contents.reports.push(IostatReport {
             line: 1,
             time,
-            is_first,
-            is_since_boot: is_first,
+            first: is_first.then_some(FirstReport::Unknown),
             figures: Vec::new(),
         });
         for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
             if let (Some(column), Some(value)) = (of_cpu(key), value.as_f64()) {
-                contents.add(source.name, CPUS, column, value)?;
+                contents.add(source.name, CPUS, column, (value, HALF_OF_JSON))?;
             }
         }
         for disk in statistic["disk"].as_array().into_iter().flatten() {
@@ -527,7 +679,7 @@ fn json(source: Source) -> Result<IostatContents, Error> {
                     .get(*column)
                     .or_else(|| disk.get(column.trim_start_matches('%')));
                 if let Some(value) = value.and_then(Value::as_f64) {
-                    contents.add(source.name, device, column, value)?;
+                    contents.add(source.name, device, column, (value, HALF_OF_JSON))?;
                 }
             }
         }
@@ -719,5 +871,77 @@ mod tests {
             .to_string();
             assert!(said.contains(part) && said.contains("hint: "), "{said}");
         }
+    }
+
+    fn values(series: &[ImportedSeries], name: &str) -> Vec<f64> {
+        let samples = named(series, name).samples.iter();
+        samples.filter_map(|sample| sample.value).collect()
+    }
+
+    #[test]
+    fn a_first_report_of_whole_counts_is_of_an_interval() {
+        let json = include_str!("../../../tests/imports/iostat_y.json");
+        let (found, series) = series_of(json);
+        assert_eq!(values(&series, "sda r/s"), [5000.0, 100.0, 120.0]);
+        assert!(
+            found.notes.join("; ").contains("are whole numbers"),
+            "{:?}",
+            found.notes
+        );
+        // Rates since boot are any numbers.
+        let (found, series) = series_of(&json.replace("\"r/s\": 5000.0", "\"r/s\": 4999.37"));
+        assert_eq!(values(&series, "sda r/s"), [100.0, 120.0]);
+        assert!(
+            found
+                .notes
+                .join("; ")
+                .contains("it may cover the time since boot"),
+            "{:?}",
+            found.notes
+        );
+        // Over 100 s any rate of two decimals is a whole count.
+        let (_, series) = series_of(&json.replace(":00:02", ":01:41").replace(":00:03", ":03:21"));
+        assert_eq!(values(&series, "sda r/s"), [100.0, 120.0]);
+    }
+
+    #[test]
+    fn text_without_its_head_keeps_a_first_report_of_whole_counts() {
+        let report = |second: u32, reads: &str, writes: &str| {
+            format!(
+                "2026-05-14T10:00:{second}+0000\nDevice r/s w/s %util\nsda {reads} {writes} 1.0\n\n"
+            )
+        };
+        let rest = [report(13, "89.67", "3.33"), report(16, "80.00", "4.00")].concat();
+        let of = |head: &str, first: String| {
+            let (_, series) = series_of(&format!("{head}{first}{rest}"));
+            values(&series, "sda r/s")
+        };
+        let head = "Linux 5.4.0 (db1) \t2026-05-14 \t_x86_64_\t(2 CPU)\n\n";
+        for head in ["", head] {
+            assert_eq!(of(head, report(10, "88.33", "5.67")), [88.33, 89.67, 80.0]);
+            assert_eq!(of(head, report(10, "88.31", "5.67")), [89.67, 80.0]);
+        }
+        // One whole count of 3 s is chance.
+        assert_eq!(of("", report(10, "88.33", "0.00")), [89.67, 80.0]);
+    }
+
+    #[test]
+    fn bytes_of_reads_and_writes_are_series_without_x() {
+        let (found, series) = series_of(include_str!("../../../tests/imports/iostat_default.txt"));
+        assert_eq!(values(&series, "sda kB_read/s"), [4800.0, 4900.0]);
+        assert_eq!(values(&series, "sda kB_wrtn/s"), [1200.0, 1100.0]);
+        let notes = found.notes.join("; ");
+        assert!(notes.contains("told apart only by bytes"), "{notes}");
+    }
+
+    #[test]
+    fn a_series_has_the_place_to_which_it_was_printed() {
+        let head = "Linux 5.4.0 (db1) \t2026-05-14 \t_x86_64_\t(2 CPU)\n\n\n";
+        let report = |value| {
+            format!("2026-05-14T10:00:{value}+0000\nDevice r/s r_await %util\nsda 800 1 50,5\n\n")
+        };
+        let (_, series) = series_of(&format!("{head}{}", [10, 20].map(report).concat()));
+        assert_eq!(named(&series, "sda r_await").half, Some(0.5));
+        assert_eq!(named(&series, "sda %util").half, Some(0.05));
     }
 }

@@ -14,6 +14,7 @@ mod limits;
 mod listing;
 mod listing_difference;
 mod mhtml;
+mod not_read;
 pub mod orion;
 mod orion_cells;
 mod orion_histogram;
@@ -244,6 +245,7 @@ pub fn recognise(source: Source, columns: &csv_columns::Columns) -> Result<Impor
             name = source.name
         ));
     }
+    not_read::refuse(source)?;
     if spool::is_like(text) {
         Ok(ImportFormat::Spool)
     } else if calibrate_io::is_like(text) {
@@ -266,6 +268,12 @@ pub fn recognise(source: Source, columns: &csv_columns::Columns) -> Result<Impor
         Err(usage!(
             "'{name}' is the journal of a run of Rigel",
             "rigel report shows it, and rigel fit takes the demand of it",
+            name = source.name
+        ))
+    } else if fio_log::has_lines(text) {
+        Err(usage!(
+            "'{name}' has lines of fio's logs, and its name does not say what they count",
+            "name it as fio does: NAME_iops.1.log, NAME_bw.1.log, NAME_lat.1.log, NAME_clat.1.log or NAME_slat.1.log",
             name = source.name
         ))
     } else if let Some((what, hint)) = fio::not_read(text) {

@@ -649,6 +649,7 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
             began: None,
             seconds,
             flows,
+            ..LoadPoint::default()
         });
     }
     if !is_summed_up {

@@ -938,7 +938,7 @@ mod tests {
             ),
             (
                 "time,a,b\n2016-04-23T10:17,5,6\n",
-                "has several columns that may be the value: time, a, b",
+                "has several columns that may be the value: a, b",
             ),
             ("a,b\n1,2\n", "no column of times"),
             ("time,value\n", "contains no figures"),

@@ -67,17 +67,20 @@ impl FindingName {
 finding_names! {
     Failures {
         WrongBlocks = "wrong-blocks", Spoil, "warning",
-            "With `--verify`: blocks were read that do not hold what was written. *Rotten*: bits differ. *Misdirected*: \
+            "With `--verify`, or fio's: blocks were read that do not hold what was written. *Rotten*: bits differ. *Misdirected*: \
              what was written elsewhere. *Torn*: a part of a write. *Stale*: an earlier write, the last one is lost.",
-            "Trust this storage with nothing before you know why.";
+            "Trust this storage with nothing yet.";
+        JobFailed = "job-failed", Spoil, "warning",
+            "A job ended by an error.",
+            "Measure again.";
         Failures = "failures", Doubt, "warning",
             "Operations failed; the figures describe the others.",
-            "Read the log of the kernel (`dmesg`), the device or the database.";
+            "Read `dmesg` and the target's log.";
         BrokenRounds = "broken-rounds", Doubt, "warning",
             "Rounds of a soak broke; the text has causes (20 at most), counts and dates.",
             "See what happened to the target then.";
         SpoolErrors = "spool-errors", Doubt, "warning",
-            "A spool of `rigel sql script` has errors of the database or its client.",
+            "A spool of `rigel sql script` has errors.",
             "Remove the cause, run it again.";
     }
     Cache {
@@ -98,8 +101,8 @@ finding_names! {
              reads met what was cached ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
             "Measure a target many times as large as the cache.";
         PageCache = "page-cache", Doubt, "warning, refusal",
-            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %. Refusal: \
-             all.",
+            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %; or fio's, without \
+             `direct=1`. Refusal: all.",
             "Direct I/O (`debug_io_direct=data`), less memory, or a larger `--scale`.";
         BufferCache = "buffer-cache", Doubt, "warning",
             "Tables are smaller than twice the buffer cache; in `layers`, it served over 5 % of the blocks.",
@@ -142,7 +145,7 @@ finding_names! {
             "Report this: operations were lost or counted twice.";
         ReportDoubted = "report-doubted", Spoil, "warning",
             "Three checks of a report fail: edited, made up, or read wrongly.",
-            "Use no figure before that is clear.";
+            "Use no figure of it.";
         KernelTime = "kernel-time", Doubt, "warning, note",
             "The kernel's mean time of I/Os contradicts Rigel's: over 1.25 times it (warning), or below half and 100 \
              µs less ([when](methods/statistics.md#the-kernels-mean)).",
@@ -152,9 +155,9 @@ finding_names! {
             "Look for other sessions, a vacuum, a checkpoint.";
         FiguresDiffer = "figures-differ", Doubt, "warning",
             "Two figures of a report that must agree do not; the text has both.",
-            "Make the report again if it was edited.";
+            "Make an edited report again.";
         FiguresImpossible = "figures-impossible", Doubt, "warning",
-            "A figure is beyond any storage and is not used.",
+            "An impossible figure is not used.",
             "As `figures-differ`; 19c global reports count reads by function wrongly.";
         RepeatedTime = "repeated-time", Doubt, "warning",
             "Imported samples begin at the same time.",

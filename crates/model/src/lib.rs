@@ -3,6 +3,7 @@
 //! Input: text and numbers. Output: values that parse, print and serialise. This module imports
 //! none of our other modules, accesses no device, reads no clock and prints nothing.
 
+pub mod arithmetic;
 mod bound;
 mod burst;
 mod demand;

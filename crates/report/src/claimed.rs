@@ -9,9 +9,10 @@ use rigel_model::Bytes;
 use rigel_model::record::imported::ClaimedCalibration;
 use schemars::Schema;
 
-/// A latency in whole milliseconds, as the view has it: it is rounded.
+/// A latency. In whole milliseconds, as the view has it, it is rounded.
 pub fn latency(ms: Option<f64>) -> String {
     match ms {
+        Some(ms) if ms.fract() != 0.0 => format!("{ms} ms"),
         Some(ms) if ms < 0.5 => "below 0.5 ms".into(),
         Some(ms) => format!("{ms} ± 0.5 ms"),
         None => "-".into(),

@@ -8,6 +8,7 @@ use super::document::{
 };
 use super::{event_distribution, loops, parts, soak};
 use rigel_analyse::DatabaseResult;
+use rigel_analyse::demand::mean_time;
 use rigel_analyse::quantity::rounded_length;
 use rigel_model::record::database::{DatabaseReport, IoStatRow, Printed, WaitTable};
 use rigel_model::record::imported::Figures;
@@ -118,19 +119,7 @@ fn megabytes(stream: &DemandStream) -> Option<f64> {
 }
 
 fn mean(stream: &DemandStream) -> String {
-    /// An interval that is wider is worth showing.
-    const WIDE: f64 = 0.05;
-    match (stream.mean_us, stream.mean_range_us) {
-        (Some(us), Some((low, high))) if high - low > WIDE * us => {
-            format!(
-                "{} ({} to {})",
-                parts::time(us),
-                parts::time(low),
-                parts::time(high)
-            )
-        }
-        (us, _) => parts::known(us, parts::time),
-    }
+    parts::known(mean_time(stream), |time| time)
 }
 
 /// The `quantile` of a distribution as a bucket: `below 512 µs`.

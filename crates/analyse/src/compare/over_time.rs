@@ -332,6 +332,7 @@ mod tests {
             name: name.into(),
             unit: unit.into(),
             samples: (0..40).map(sample).collect(),
+            ..ImportedSeries::default()
         }
     }
 

@@ -558,6 +558,7 @@ fn series(derived: &[Derived], group: &[usize]) -> Option<SoakResult> {
         name: "I/O requests".into(),
         unit: "/s".into(),
         samples,
+        ..ImportedSeries::default()
     })
 }
 

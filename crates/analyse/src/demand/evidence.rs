@@ -1,11 +1,9 @@
 //! What a report says of events and statistics, as intervals: a printed number is known to half of
 //! its last place.
 
+pub(super) use rigel_model::arithmetic::{Bounds, shared};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{IoStatRow, Printed, ReportKind, WaitRow, WaitTable};
-
-/// An interval that contains a value.
-pub(super) type Bounds = (f64, f64);
 
 /// Events of single-block reads, which exclude each other.
 pub(super) const SINGLE_BLOCK: &[&str] = &[
@@ -62,13 +60,6 @@ impl Waited {
         self.mean_range_us()
             .map(|(low, high)| f64::midpoint(low, high))
     }
-}
-
-/// The part that two intervals share. Rounding of the last bit is no difference.
-pub(super) fn shared(one: Bounds, other: Bounds) -> Option<Bounds> {
-    let (low, high) = (one.0.max(other.0), one.1.min(other.1));
-    let slack = 1e-9 * high.abs().max(low.abs());
-    (low <= high + slack).then(|| (low.min(high), high.max(low)))
 }
 
 /// What a row of waits says of their total time, each as an interval in seconds: the time itself,

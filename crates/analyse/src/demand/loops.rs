@@ -605,5 +605,6 @@ pub(super) fn load_point(report: &DatabaseReport) -> Option<LoadPoint> {
         began: report.window.begin,
         seconds: Some(figures.seconds),
         flows: kinds.map(flow).collect(),
+        ..LoadPoint::default()
     })
 }

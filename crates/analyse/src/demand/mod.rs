@@ -44,7 +44,9 @@ pub use instances::{DemandOfInstances, at_one_time};
 pub use loops::{LoopFigures, LoopKind, LoopWait, LoopWitness};
 pub use read_kind::BLOCK_ASSUMED;
 pub use scale_up::load_points;
-pub use sources::{demand_at_least, demand_censored, demand_findings, demands, imported_demands};
+pub use sources::{
+    demand_at_least, demand_censored, demand_findings, demands, imported_demands, mean_time,
+};
 pub use watched::WatchReader;
 pub use watched_demand::WatchDemands;
 pub use watched_types::{

@@ -126,6 +126,7 @@ fn point(report: &DatabaseReport, sessions: u32, figures: &DatabaseFigures) -> L
                 ..ReportedLatency::default()
             }],
         }],
+        ..LoadPoint::default()
     }
 }
 

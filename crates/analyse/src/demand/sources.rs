@@ -8,9 +8,10 @@ use super::database_result::{SAME_WINDOW_S, database};
 use super::memory;
 use super::read_kind::reads_of;
 use super::watched_demand::WatchDemands;
-use crate::figures::quantity::count;
+use crate::figures::quantity::{count, time};
 use crate::point::sql::SqlSummary;
 use crate::point::summary::{PointSummary, summarise};
+use crate::series::imported_checks::doubts;
 use rigel_model::record::imported::{Figures, Imported, ImportedSeries};
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, Window};
@@ -94,7 +95,7 @@ pub fn demand_censored(database: &str, interval: &DemandInterval) -> Option<Find
 
 fn of_reports(all: &[Imported], interval: &DemandInterval) -> Vec<Finding> {
     let Some(database) = database(all) else {
-        return Vec::new();
+        return all.iter().flat_map(doubts).collect();
     };
     // The reports of other instances of the same time are part of a sum.
     let is_other_time = |one: &&DemandInterval| {
@@ -246,7 +247,7 @@ impl<'a> DemandColumns<'a> {
                     None => "the column of reads; one block each",
                 };
                 let mut reading = stream(kind, per_s, bytes, &format!("{}: {how}", reads.name));
-                with_latency(&mut reading, rate_at(self.read_ms));
+                with_latency(&mut reading, rate_at(self.read_ms), self.read_ms);
                 streams.push(reading);
             }
             if let Some(writes) = self.writes {
@@ -258,7 +259,7 @@ impl<'a> DemandColumns<'a> {
                 };
                 let how = format!("{}: {how}", writes.name);
                 let mut writing = stream(DemandKind::PageAndDirectWrites, per_s, bytes, &how);
-                with_latency(&mut writing, rate_at(self.write_ms));
+                with_latency(&mut writing, rate_at(self.write_ms), self.write_ms);
                 streams.push(writing);
             }
             DemandInterval {
@@ -283,12 +284,30 @@ fn first_rates(series: &ImportedSeries) -> HashMap<Moment, Option<f64>> {
         .collect()
 }
 
-/// The kernel's mean time of a device's operations.
-fn with_latency(stream: &mut DemandStream, ms: Option<f64>) {
+/// The kernel's mean time of a device's operations, to the printed place.
+fn with_latency(stream: &mut DemandStream, ms: Option<f64>, series: Option<&ImportedSeries>) {
     stream.mean_us = ms.filter(|ms| *ms > 0.0).map(|ms| ms * 1e3);
+    let half_us = series.and_then(|series| series.half).map(|half| half * 1e3);
+    stream.mean_range_us = stream
+        .mean_us
+        .zip(half_us)
+        .map(|(us, half)| ((us - half).max(0.0), us + half));
     if stream.mean_us.is_some() {
         stream.latency_of = "await of the device".into();
     }
+}
+
+/// The mean time of a stream, with its limits if it was printed to few digits.
+pub fn mean_time(stream: &DemandStream) -> Option<String> {
+    /// An interval that is wider is worth showing.
+    const WIDE: f64 = 0.05;
+    let us = stream.mean_us?;
+    Some(match stream.mean_range_us {
+        Some((low, high)) if high - low > WIDE * us => {
+            format!("{} ({} to {})", time(us), time(low), time(high))
+        }
+        _ => time(us),
+    })
 }
 
 /// The demand of a database's sessions that Rigel ran: an interval for each load.

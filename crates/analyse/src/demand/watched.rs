@@ -412,6 +412,7 @@ fn course(source: &SourceSums) -> Option<SoakResult> {
         name: format!("operations of {}", source.name),
         unit: "/s".into(),
         samples: samples.collect(),
+        ..ImportedSeries::default()
     })
 }
 

@@ -10,10 +10,11 @@ use crate::point::coverage::CoverageSummary;
 use crate::point::events::Events;
 use crate::point::summary::{ClassSummary, PointSummary, ReportedFigures};
 use rigel_model::record::End;
+use rigel_model::record::database::Printed;
 use rigel_model::record::imported::{
     Counted, Figures, Flow, Imported, ImportedSeries, LoadPoint, ReportedLatency, ReportedLoad,
 };
-use rigel_model::{Coordinates, MIB, Moment, Resolution, Step};
+use rigel_model::{Coordinates, MIB, Moment, Resolution, Step, SyncMethod, arithmetic};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -90,6 +91,9 @@ pub struct LoadFigures {
     /// Operations that took less than a microsecond, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below_1_us: Option<u64>,
+    /// The quantiles that are missing are at least so long: the tool's histogram ends there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least_us: Option<f64>,
 }
 
 /// Summary of a time series.
@@ -156,12 +160,15 @@ fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
     all
 }
 
-fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFigures {
+/// The figures of one kind of operation at a load; `place` is the corresponding load of ours.
+pub(super) fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFigures {
     let us = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
     // If the time to submit was not added, the completion times are the next best, and are labelled
     // as such.
     let total = flow.latency("total").or_else(|| flow.latency("completion"));
     let timed = quantiles(flow);
+    let end = timed.and_then(quantiles_end);
+    let iops = rate(point, flow);
     let outstanding = match (&point.load, flow.class.as_str()) {
         (ReportedLoad::Cell { small, .. }, "small") => Some(*small),
         (ReportedLoad::Cell { large, .. }, _) => Some(*large),
@@ -171,35 +178,132 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
     let mean = total.and_then(|total| total.mean);
     LoadFigures {
         label: point.label.clone(),
-        load: words(point),
+        load: words_of(point, flow),
         like: place.map(|place| place.name()),
         class: flow.class.clone(),
         kind: flow.kind.clone(),
         io_bytes: flow.io_bytes,
         seconds: point.seconds,
         done: flow.done,
-        iops: flow.iops,
-        mib_per_s: flow.bytes_per_s.map(|bytes| bytes / MIB as f64),
+        iops,
+        mib_per_s: bytes_per_s(point, flow).map(|bytes| bytes / MIB as f64),
         latency: LatencySummary::from_figures(|figure| {
             us(match figure.statistic() {
                 Statistic::Mean => mean,
                 Statistic::Deviation => total?.deviation,
                 Statistic::Min => total?.min,
-                Statistic::Quantile(quantile) => timed?.quantile(quantile),
+                Statistic::Quantile(quantile) => timed?
+                    .quantile(quantile)
+                    .filter(|ns| end.is_none_or(|end| *ns < end)),
                 Statistic::Max => total?.max,
             })
         }),
         quantiles_of: timed.map(|timed| timed.of.clone()),
-        littles_law: flow.iops.zip(mean).map(|(iops, mean)| iops * mean / 1e9),
+        littles_law: match flow.kind.as_str() {
+            "sync" => outstanding_of(point, &flow.class),
+            _ => own_outstanding(point, flow),
+        },
         outstanding,
         processes: point.processes,
-        below_1_us: timed.and_then(below_1_us),
+        below_1_us: timed.and_then(below_1_us).filter(|_| {
+            // A completion that came before its submission returned has no time of its own.
+            total
+                .and_then(|total| total.min)
+                .is_none_or(|min| min < LEAST_NS as f64)
+        }),
+        at_least_us: us(end),
     }
 }
 
+/// Operations per second. Rates of processes add up only if all of them ran together.
+fn rate(point: &LoadPoint, flow: &Flow) -> Option<f64> {
+    rate_of_all(point, flow.done?).or(flow.iops)
+}
+
+fn bytes_per_s(point: &LoadPoint, flow: &Flow) -> Option<f64> {
+    match flow.done.and_then(|done| rate_of_all(point, done)) {
+        Some(rate) => Some(rate * f64::from(flow.io_bytes?)),
+        None => flow.bytes_per_s,
+    }
+}
+
+/// The share of the longest process's time in which all processes ran, if it is below 100 % as printed. A process
+/// ends when its last operation does, so its length is known to within the longest operation.
+pub(super) fn together(point: &LoadPoint) -> Option<f64> {
+    let all = point.process_seconds.iter().copied();
+    let (shortest, longest) = (all.clone().reduce(f64::min)?, all.reduce(f64::max)?);
+    let share = shortest / longest;
+    let is_apart = rate_of_processes(point, 1).is_some() && (share * 100.0).round() < 100.0;
+    is_apart.then_some(share)
+}
+
+fn rate_of_all(point: &LoadPoint, done: u64) -> Option<f64> {
+    together(point).and_then(|_| rate_of_processes(point, done))
+}
+
+fn rate_of_processes(point: &LoadPoint, done: u64) -> Option<f64> {
+    /// Half a millisecond.
+    const HALF: f64 = 5e-4;
+    let latencies = point.flows.iter().flat_map(|flow| &flow.latencies);
+    let longest_ns = latencies.filter_map(|one| one.max).fold(0.0, f64::max);
+    let half = HALF + longest_ns / 2e9;
+    let seconds = point.process_seconds.iter();
+    let seconds: Vec<Printed> = seconds.map(|value| (*value, half).into()).collect();
+    arithmetic::rate_of_all(done, &seconds)
+}
+
+/// Rate times mean.
+fn own_outstanding(point: &LoadPoint, flow: &Flow) -> Option<f64> {
+    let total = flow.latency("total").or_else(|| flow.latency("completion"));
+    let (low, high) = arithmetic::outstanding(&[(
+        (rate(point, flow)?, 0.0).into(),
+        (total?.mean? / 1e9, 0.0).into(),
+    )]);
+    Some(f64::midpoint(low, high))
+}
+
+/// Operations of a class that were outstanding on average, by Little's law: of all kinds, and while writes were
+/// synced.
+pub(super) fn outstanding_of(point: &LoadPoint, class: &str) -> Option<f64> {
+    let of_class = || point.flows.iter().filter(|flow| flow.class == class);
+    let is_single = |flow: &&Flow| flow.kind != "mixed";
+    let singles: Option<Vec<f64>> = of_class()
+        .filter(is_single)
+        .map(|flow| own_outstanding(point, flow))
+        .collect();
+    match singles {
+        Some(singles) if !singles.is_empty() => Some(singles.iter().sum()),
+        _ => own_outstanding(point, of_class().find(|flow| !is_single(flow))?),
+    }
+}
+
+/// Width of a bin of fio's histogram, and at most that of ours, as a part of its time.
+const BIN: f64 = 1.0 / 64.0;
+
+/// The time from which on quantiles are lower bounds: where the tool's histogram ends, or the greatest quantile if
+/// the mean is above what it allows.
+pub(super) fn quantiles_end(timed: &ReportedLatency) -> Option<f64> {
+    let greatest = timed.quantiles.last().map(|(_, value)| *value);
+    let at_end = timed.histogram_end.and_then(|end| {
+        let reported = timed.quantiles.iter().map(|(_, value)| *value);
+        reported
+            .filter(|value| *value >= end)
+            .reduce(f64::min)
+            .or(Some(end * (1.0 - BIN)))
+    });
+    let contradicted = || {
+        let (mean, max) = (timed.mean?, timed.max?);
+        let most = arithmetic::mean_max(&timed.quantiles, 1.0 + BIN, max);
+        greatest.filter(|_| mean > most * (1.0 + 1e-9))
+    };
+    at_end.or_else(contradicted)
+}
+
+/// No storage answers in less.
+const LEAST_NS: u64 = 1000;
+
 /// Operations in buckets below a microsecond; `None` if there are none.
 fn below_1_us(timed: &ReportedLatency) -> Option<u64> {
-    const LEAST_NS: u64 = 1000;
     let buckets = timed
         .histogram
         .iter()
@@ -209,14 +313,31 @@ fn below_1_us(timed: &ReportedLatency) -> Option<u64> {
 }
 
 /// The times with quantiles: those of whole operations, or else those without submission.
-fn quantiles(flow: &Flow) -> Option<&ReportedLatency> {
+pub(super) fn quantiles(flow: &Flow) -> Option<&ReportedLatency> {
     let has = |timed: &&ReportedLatency| timed.histogram.is_some() || !timed.quantiles.is_empty();
     ["total", "completion"]
         .iter()
         .find_map(|of| flow.latency(of).filter(has))
 }
 
-fn words(point: &LoadPoint) -> String {
+/// The load of one kind of operation in words: syncs follow writes.
+fn words_of(point: &LoadPoint, flow: &Flow) -> String {
+    match &point.syncs {
+        Some(syncs) if flow.kind == "sync" => {
+            let name = match syncs.method {
+                SyncMethod::Fsync => "fsync",
+                _ => "fdatasync",
+            };
+            match syncs.writes_each {
+                1 => format!("{name} after each write"),
+                each => format!("{name} after {each} writes"),
+            }
+        }
+        _ => words(point),
+    }
+}
+
+pub(super) fn words(point: &LoadPoint) -> String {
     match &point.load {
         ReportedLoad::Cell { small, large } => Coordinates::cell(*small, *large).to_string(),
         ReportedLoad::Closed { depth } => match point.processes {
@@ -231,7 +352,7 @@ fn words(point: &LoadPoint) -> String {
 }
 
 /// The flows of a load, one per class: reads and writes of a class are combined, unless the tool
-/// reports them together, too.
+/// reports them together, too. Where writes are synced, the syncs stand for them.
 fn classes(point: &LoadPoint) -> Vec<Flow> {
     let mut classes: Vec<(String, Vec<&Flow>)> = Vec::new();
     for flow in &point.flows {
@@ -242,13 +363,16 @@ fn classes(point: &LoadPoint) -> Vec<Flow> {
     }
     classes
         .into_iter()
-        .map(
-            |(name, flows)| match flows.iter().find(|flow| flow.kind == "mixed") {
+        .map(|(name, flows)| {
+            match flows
+                .iter()
+                .find(|flow| matches!(&*flow.kind, "mixed" | "sync"))
+            {
                 Some(together) => (*together).clone(),
                 None if flows.len() == 1 => flows[0].clone(),
                 None => both(name, &flows),
-            },
-        )
+            }
+        })
         .collect()
 }
 
@@ -323,6 +447,14 @@ pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
 }
 
 fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
+    if let Some(sync) = point.flows.iter().find(|flow| flow.kind == "sync") {
+        return Some(Coordinates::Log {
+            bytes: sync.io_bytes?,
+            log: Some(point.syncs.as_ref()?.log?),
+            writers: point.processes?,
+        })
+        .filter(|_| point.beside.is_empty());
+    }
     if !point.beside.is_empty() || point.flows.iter().any(|flow| flow.kind == "trim") {
         return None;
     }
@@ -430,7 +562,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         },
         met: None,
         is_too_short: false,
-        iops: flow.iops.unwrap_or(0.0),
+        iops: reported.iops.unwrap_or(0.0),
         mib_per_s: reported.mib_per_s.unwrap_or(0.0),
         latency: reported.latency.all(),
         kernel_mean_us: None,
@@ -456,7 +588,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
             slices: 0,
         },
         reported: Some(ReportedFigures {
-            bytes_per_s: flow.bytes_per_s,
+            bytes_per_s: bytes_per_s(point, flow),
             latency: reported.latency,
         }),
     }

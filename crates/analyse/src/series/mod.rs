@@ -11,6 +11,7 @@ pub mod episodes;
 pub mod fixed_work;
 pub mod host_shift;
 pub mod imported;
+pub mod imported_checks;
 pub mod log_series;
 pub mod noise;
 pub mod predictability;

@@ -48,22 +48,6 @@ pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     Some(Finding::note(FindingName::ClockBack, what))
 }
 
-/// Warns of rounds in order that begin at the same time.
-pub fn repeated(rounds: &[Round]) -> Option<Finding> {
-    let is_repeated = |two: &&[Round]| two[1].begin == two[0].begin;
-    let first = rounds.windows(2).find(is_repeated)?;
-    let times = rounds.windows(2).filter(is_repeated).count();
-    Some(Finding::warning(
-        FindingName::RepeatedTime,
-        format!(
-            "{times} of {} samples begin when another one does, the first at {}",
-            rounds.len(),
-            first[0].begin
-        ),
-        "use one file for each instance, or device",
-    ))
-}
-
 /// Analyses a series of rounds.
 pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predictability {
     let mut in_order;
@@ -464,15 +448,6 @@ fn calendar_pattern(
 mod tests {
     use super::*;
     use crate::examples;
-
-    #[test]
-    fn samples_that_begin_at_one_time_are_warned_of() {
-        let mut rounds = examples::rounds(20);
-        assert_eq!(repeated(&rounds), None);
-        rounds[7].begin = rounds[6].begin;
-        let found = repeated(&rounds).unwrap();
-        assert!(found.what.starts_with("1 of 20 samples"), "{}", found.what);
-    }
 
     #[test]
     fn one_fall_between_parts_that_spread_differently_is_one_change() {

@@ -5,7 +5,7 @@
 //! loads a load corresponds to.
 
 use super::{DatabaseReport, Histogram};
-use crate::Moment;
+use crate::{LogKind, Moment, SyncMethod};
 use serde::{Deserialize, Serialize};
 
 /// Contents of one source: a file, or the files of one run of a tool.
@@ -63,7 +63,7 @@ pub struct ClaimedCalibration {
 }
 
 /// Result at one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
     /// The tool's name for it: the job's name, or the cell.
     pub label: String,
@@ -83,8 +83,34 @@ pub struct LoadPoint {
     pub began: Option<Moment>,
     /// Duration of the measurement.
     pub seconds: Option<f64>,
+    /// Durations of the processes in seconds, if they are reported one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub process_seconds: Vec<f64>,
+    /// Numbers of the errors by which processes ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<i64>,
+    /// The engine, if its I/O went through the page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffered_by: Option<String>,
+    /// Requested number of outstanding operations, if the tool's engine cannot keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored_depth: Option<u32>,
+    /// How writes are made durable, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<ReportedSyncs>,
     /// Operations, by class and kind.
     pub flows: Vec<Flow>,
+}
+
+/// Which sync follows which writes, and what the file is that is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportedSyncs {
+    /// The system call.
+    pub method: SyncMethod,
+    /// Number of writes before each.
+    pub writes_each: u64,
+    /// The log that this is, if blocks are written one after the other.
+    pub log: Option<LogKind>,
 }
 
 /// A load, as far as it is reported.
@@ -114,12 +140,18 @@ pub enum ReportedLoad {
     Other(String),
 }
 
+impl Default for ReportedLoad {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
 /// The operations of one class and kind at one load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// `small` or `large`.
     pub class: String,
-    /// `read`, `write`, `mixed` or `trim`.
+    /// `read`, `write`, `mixed`, `trim` or `sync`.
     pub kind: String,
     /// Bytes of one operation.
     pub io_bytes: Option<u32>,
@@ -151,18 +183,24 @@ pub struct ReportedLatency {
     pub deviation: Option<f64>,
     /// Quantiles: the fraction of operations that are not slower, and the time.
     pub quantiles: Vec<(f64, f64)>,
+    /// Where the tool's buckets end, if some operations took that long: a quantile from there on is a lower bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram_end: Option<f64>,
     /// All latencies, in our buckets. Where the tool's buckets are wider, each is counted at its
     /// middle, and those of an octave are spread over it.
     pub histogram: Option<Histogram>,
 }
 
 /// A counter over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedSeries {
     /// Its name, such as `physical_reads_per_second` or `sda r/s`.
     pub name: String,
     /// Unit of the values, such as `/s`; empty if not reported.
     pub unit: String,
+    /// Half of the last printed place of the values; `None` if they are not rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<f64>,
     /// Samples in order of time.
     pub samples: Vec<Counted>,
 }
@@ -244,6 +282,10 @@ impl ReportedLatency {
                 .zip(mean)
                 .map(|(squares, mean)| (squares - mean * mean).max(0.0).sqrt()),
             quantiles: Vec::new(),
+            histogram_end: all
+                .iter()
+                .filter_map(|one| one.histogram_end)
+                .reduce(f64::min),
             histogram: sum.filter(is_countable),
         }
     }

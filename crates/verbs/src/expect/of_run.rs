@@ -11,8 +11,8 @@ use rigel_analyse::figures::latency::LatencyFigure;
 use rigel_analyse::plan::visits::time_used;
 use rigel_analyse::search::sustained::judge_together;
 use rigel_analyse::{
-    BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, ExpectedVerdict, PointSummary,
-    RateMet, summaries, summarise_judged, widen_at,
+    BoundVerdict, ClassSummary, Criteria, Estimate, ExpectedLimit, ExpectedVerdict, Limits,
+    PointSummary, RateMet, summaries, summarise_judged, widen_at,
 };
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
@@ -198,6 +198,8 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
         line.why = "this run has no such figure".into();
     } else if deciding.class.reported.is_some() && line.outcome == BoundVerdict::Undecided {
         line.why = "another tool reports it, and no interval".into();
+    } else if is_test(deciding.point, deciding.class) {
+        line.why = "by the figure of the test alone, which has no interval".into();
     } else if line.outcome == BoundVerdict::Broken && !is_longest {
         line.why = not_served(deciding.point).unwrap_or_default();
     } else if is_longest {
@@ -210,8 +212,10 @@ fn line(condition: Expectation, points: &[PointSummary]) -> ExpectedLine {
 impl<'a> AtPoint<'a> {
     fn of(condition: &Expectation, point: &'a PointSummary, class: &'a ClassSummary) -> Self {
         let (figure, limit) = (figure(condition, class), ExpectedLimit::from(condition));
+        let is_test = is_test(point, class);
         let verdict = match (figure, condition.limit.0) {
             (None, _) => BoundVerdict::NotMeasured,
+            (Some(figure), _) if is_test => limit.verdict(as_exact(figure)),
             // The longest operation has no interval: what was measured decides.
             (Some(longest), Measure::Max(limit)) if longest.value > limit.as_micros_f64() => {
                 BoundVerdict::Broken
@@ -233,6 +237,21 @@ impl<'a> AtPoint<'a> {
             found,
         }
     }
+}
+
+/// True for another tool's test of a log, which is passed or failed by the figure that it reports, as those who
+/// recommend it say.
+fn is_test(point: &PointSummary, class: &ClassSummary) -> bool {
+    class.reported.is_some() && matches!(point.coordinates, Coordinates::Log { .. })
+}
+
+/// A figure that is taken as it is.
+fn as_exact(figure: Estimate) -> Estimate {
+    let interval = Some(Limits {
+        low: figure.value,
+        high: Some(figure.value),
+    });
+    Estimate { interval, ..figure }
 }
 
 /// The figure that a condition is about, in the unit of its limit.
@@ -311,6 +330,27 @@ mod tests {
             [unknown, unknown, open, BoundVerdict::Broken],
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_test_of_a_log_is_decided_by_its_own_p99() {
+        let text = include_str!("../../../../tests/imports/fio_fdatasync.json");
+        let of = |text: &str| {
+            let sources = [rigel_import::Source { name: "f", text }];
+            let columns = rigel_import::csv_columns::Columns::default();
+            let all = rigel_import::read(&sources, None, &columns).unwrap();
+            let evidence = RunEvidence {
+                imported: rigel_analyse::summaries(&all),
+                ..RunEvidence::default()
+            };
+            let expected = ["log p99<10ms@sized:2300", "log p99<20ms@sized:2300"];
+            let found = answers(evidence, &expected);
+            found.into_iter().map(|line| line.0).collect::<Vec<_>>()
+        };
+        assert_eq!(of(text), [BoundVerdict::Broken, BoundVerdict::Kept]);
+        // A file that is overwritten is no new one.
+        let reused = text.replace("\"bs\"", "\"overwrite\":\"1\",\"bs\"");
+        assert_eq!(of(&reused), [BoundVerdict::NotMeasured; 2]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::result::ImportedResult;
 use rigel_analyse::conclusion::parts::{Conclusion, Status};
-use rigel_analyse::demand::{DatabaseFigures, DatabaseResult};
+use rigel_analyse::demand::{DatabaseFigures, DatabaseResult, mean_time};
 use rigel_analyse::figures::modes;
 use rigel_analyse::figures::quantity::{bytes, count, counted, rounded_length, time};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, SeriesSummary};
@@ -41,6 +41,7 @@ fn sentence(result: &ImportedResult) -> String {
     parts.extend(of_loads(result));
     let device = result.device.as_ref();
     parts.extend(device.and_then(|device| of_demand(device, None)));
+    parts.extend(device.and_then(|device| of_layers(device, &result.other_devices)));
     parts.extend(of_series(result));
     parts.join(" ")
 }
@@ -80,9 +81,11 @@ fn of_loads(result: &ImportedResult) -> Option<String> {
         latency,
         ..
     } = best;
-    let p99 = latency
-        .p99_us
-        .map_or_else(String::new, |p99| format!(", p99 {}", time(p99)));
+    let p99 = match (latency.p99_us, best.at_least_us) {
+        (Some(p99), _) => format!(", p99 {}", time(p99)),
+        (None, Some(end)) => format!(", p99 at least {}", time(end)),
+        (None, None) => String::new(),
+    };
     Some(format!(
         "{reported}: the maximum is {} {}s per second at {load}{p99}.{without_interval}",
         count(iops),
@@ -158,8 +161,14 @@ fn of_series(found: &ImportedResult) -> Option<String> {
     } else {
         String::new()
     };
+    let has = |column: &str| series().any(|one| one.name.ends_with(column));
+    let without_x = if has(" tps") && !has(" r/s") {
+        " Without iostat's -x, reads and writes are told apart only by bytes."
+    } else {
+        ""
+    };
     Some(format!(
-        "{} {number}{of} with {}{}.{unnamed}",
+        "{} {number}{of} with {}{}.{unnamed}{without_x}",
         reported_by(&sources),
         counted(samples as u64, "sample"),
         figures.unwrap_or_default()
@@ -203,12 +212,14 @@ fn first_latency(result: &ImportedResult) -> Option<String> {
     ))
 }
 
-/// What Oracle's calibration claims. Its latency is rounded to whole milliseconds.
+/// What Oracle's calibration claims. Its view has the latency in whole milliseconds.
 fn claimed(claim: &ClaimedCalibration) -> String {
     let figure =
         |figure: Option<f64>, unit: &str| figure.map(|figure| format!("{}{unit}", count(figure)));
     let latency = claim.latency_ms.map(|ms| {
-        if ms < 0.5 {
+        if ms.fract() != 0.0 {
+            format!("a latency of {ms} ms")
+        } else if ms < 0.5 {
             "a latency below 0.5 ms".to_string()
         } else {
             format!("a latency of {ms} ms, to half a millisecond")
@@ -328,9 +339,8 @@ fn of_demand(demand: &Demand, result: Option<&DatabaseResult>) -> Option<String>
         let size = stream
             .mean_bytes
             .map_or_else(String::new, |size| format!(" of {}", bytes(size)));
-        let mean = stream
-            .mean_us
-            .map_or_else(String::new, |us| format!(" in {} on average", time(us)));
+        let mean =
+            mean_time(stream).map_or_else(String::new, |time| format!(" in {time} on average"));
         Some(format!("{per_s} {} per second{size}{mean}", kind.words()))
     };
     let parts: Vec<String> = [
@@ -351,6 +361,36 @@ fn of_demand(demand: &Demand, result: Option<&DatabaseResult>) -> Option<String>
     Some(format!(
         "{}{when}{length}{which}: {asked}.",
         demand.database
+    ))
+}
+
+/// Beginnings of the kernel's names of disks and their partitions. Those of the device mapper and of md, and names
+/// that users gave, are of devices that are made of others.
+const DISKS: &[&str] = &[
+    "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dasd", "nbd", "rbd", "loop", "ram", "zram", "sr",
+    "fd", "pmem", "zd",
+];
+
+/// That a device lies over others, and which others the source has; `None` for a disk.
+fn of_layers(device: &Demand, others: &[(String, f64)]) -> Option<String> {
+    const NAMED_MAX: usize = 4;
+    let is_disk = |name: &str| DISKS.iter().any(|start| name.starts_with(start));
+    let name = &device.database;
+    if is_disk(name) || others.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = others
+        .iter()
+        .take(NAMED_MAX)
+        .map(|(name, peak)| format!("{name} (at most {}/s)", count(*peak)))
+        .collect();
+    let more = match others.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "{name} is made of other devices, which count the same I/O again: the source also has {}{more}.",
+        named.join(", ")
     ))
 }
 

@@ -154,6 +154,19 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
         best.latency
             .p99_us
             .map(|p99| parts::latency(&name("p99_us"), "p99 there", p99.into(), load.clone())),
+        best.at_least_us
+            .filter(|_| best.latency.p99_us.is_none())
+            .map(|end| {
+                let value = format!("at least {}", parts::time(end));
+                parts::headline(
+                    &name("at_least_us"),
+                    "p99 there",
+                    end,
+                    value,
+                    String::new(),
+                    load.clone(),
+                )
+            }),
     ]
     .into_iter()
     .flatten()
@@ -389,7 +402,17 @@ fn not_reported(found: &ImportedSummary) -> String {
     {
         missing.push("nor the latency of some loads".into());
     }
-    if lacks(|load| load.latency.mean_us.is_some() && load.latency.p99_us.is_none()) {
+    if let Some(end) = found.loads.iter().find_map(|load| load.at_least_us) {
+        missing.push(format!(
+            "nor percentiles from {} on, where its histogram ends: a - stands for at least that",
+            parts::time(end)
+        ));
+    }
+    if lacks(|load| {
+        load.latency.mean_us.is_some()
+            && load.latency.p99_us.is_none()
+            && load.at_least_us.is_none()
+    }) {
         missing.push("nor the percentiles of some loads".into());
     }
     if lacks(|load| load.quantiles_of.as_deref() == Some("completion")) {
@@ -834,5 +857,68 @@ mod tests {
         assert!(
             found.conditions.is_empty() && found.figures.iter().any(|row| row.name == "max MB/s")
         );
+    }
+
+    fn iostat(devices: &[&str]) -> String {
+        let head = "Linux 6.1.0 (db1) \t2026-05-14 \t_x86_64_\t(4 CPU)\n\n\n";
+        let report = |second: u32| {
+            let rows: String = devices.iter().flat_map(|row| [*row, "\n"]).collect();
+            format!(
+                "2026-05-14T10:00:{second}+0000\nDevice r/s rkB/s r_await aqu-sz %util\n{rows}\n"
+            )
+        };
+        format!("{head}{}", [10, 20].map(report).concat())
+    }
+
+    #[test]
+    fn a_device_that_lies_over_others_names_them() {
+        let said = |devices: &[&str]| {
+            let text = iostat(devices);
+            evaluated(run(&[("iostat.txt", &text)]))
+                .conclusion()
+                .sentence
+        };
+        let (upper, lower) = (
+            "dm-0 1389.00 5556.00 1.00 1.39 50.0",
+            "sda 246.00 984.00 1.00 0.25 9.0",
+        );
+        let both = said(&[lower, upper]);
+        assert!(
+            both.contains("dm-0 is made of other devices") && both.contains("sda (at most 246/s)"),
+            "{both}"
+        );
+        let disk = upper.replace("dm-0", "sdb");
+        assert!(!said(&[lower, &disk]).contains("made of"));
+    }
+
+    #[test]
+    fn a_time_in_whole_milliseconds_has_its_limits() {
+        let text = iostat(&["sda 800 3200 1 1 50"]);
+        let said = evaluated(run(&[("iostat.txt", &text)]))
+            .conclusion()
+            .sentence;
+        assert!(
+            said.contains("in 1.00 ms (500 µs to 1.50 ms) on average"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_sync_and_a_censored_percentile_are_the_figures_of_their_loads() {
+        let headlines = |text: &str| {
+            let document = evaluated(run(&[("fio.json", text)])).document();
+            let labels = document.headlines.into_iter();
+            labels.map(|one| (one.label, one.value)).collect::<Vec<_>>()
+        };
+        let of = |text: &str, label: &str| {
+            let all = headlines(text);
+            all.iter().find(|one| one.0 == label).unwrap().1.clone()
+        };
+        let sync = include_str!("../../../../tests/imports/fio_fdatasync.json");
+        assert_eq!(of(sync, "p99 there"), "14.1 ms");
+        let end = include_str!("../../../../tests/imports/fio_saturated_histogram.json");
+        assert_eq!(of(end, "p99 there"), "at least 17.1 s");
+        let apart = include_str!("../../../../tests/imports/fio_two_runtimes.json");
+        assert_eq!(of(apart, "max IOPS"), "2,000");
     }
 }

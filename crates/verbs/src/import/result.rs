@@ -3,14 +3,10 @@
 use rigel_analyse::demand::{DatabaseResult, database, imported_demands, load_points};
 use rigel_analyse::reported_knee::{ReportedKnee, reported_knee};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, imported};
-use rigel_analyse::series::predictability::repeated;
+use rigel_analyse::series::imported_checks::doubts;
 use rigel_analyse::series::soak::SoakResult;
 use rigel_model::record::imported::{ClaimedCalibration, Figures, Imported};
-use rigel_model::{Demand, Finding, FindingName};
-
-/// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out
-/// the time between the end of one operation and the start of the next.
-const LITTLE_TOLERANCE: f64 = 0.15;
+use rigel_model::{Demand, Finding};
 
 /// Figures that other tools measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +22,8 @@ pub struct ImportedResult {
     pub database: Option<DatabaseResult>,
     /// What the busiest device of iostat served, if no report of a database says what was asked for.
     pub device: Option<Demand>,
+    /// The other devices of iostat, each with the most operations per second that it served.
+    pub other_devices: Vec<(String, f64)>,
     /// The knee of the loads, if they are one curve.
     pub knee: Option<ReportedKnee>,
     /// What Oracle's own calibration claims.
@@ -48,12 +46,18 @@ impl ImportedResult {
             None
         };
         let database = database(all);
-        let device = busiest_device(all).filter(|_| database.is_none());
+        let mut devices = devices(all).into_iter();
+        let device = devices.next().filter(|_| database.is_none());
+        let other_devices = devices.map(|other| {
+            let peak = other.peak_operations_per_s();
+            (other.database, peak)
+        });
+        let other_devices = other_devices.collect();
         let of_series = series.iter().flat_map(|series| series.findings.clone());
-        let findings = sources
-            .iter()
-            .filter(|source| !source.is_of_sessions())
-            .flat_map(warnings_of_loads)
+        let own = all.iter().zip(&sources);
+        let findings = own
+            .filter(|(_, summary)| !summary.is_of_sessions())
+            .flat_map(|(source, _)| doubts(source))
             .chain(of_series)
             .chain(database.iter().flat_map(|found| found.findings.clone()))
             .collect();
@@ -73,6 +77,7 @@ impl ImportedResult {
             series_of_sources,
             database,
             device,
+            other_devices,
             knee,
             findings,
         }
@@ -85,10 +90,17 @@ impl ImportedResult {
         let own = sources.filter(|(_, source)| !source.is_of_sessions());
         let places = own.flat_map(|(file, source)| {
             let place = move |at| format!("imported.{file}.loads.{at}");
+            // A write is not durable before its sync: that has the time.
+            let has_syncs = |load: &LoadFigures| {
+                let mut others = source.loads.iter();
+                load.kind == "write"
+                    && others.any(|other| other.kind == "sync" && other.label == load.label)
+            };
             source
                 .loads
                 .iter()
                 .enumerate()
+                .filter(move |(_, load)| !has_syncs(load))
                 .map(move |(at, load)| (place(at), load))
         });
         let with_rate = places.filter_map(|(place, load)| Some((load.iops?, place, load)));
@@ -98,10 +110,11 @@ impl ImportedResult {
     }
 }
 
-/// The device of iostat that served the most operations in its busiest interval.
-fn busiest_device(all: &[Imported]) -> Option<Demand> {
-    let mut demands = imported_demands(all).into_iter();
-    demands.find(|demand| demand.source == "iostat")
+/// The devices of iostat, first the one that served the most operations in its busiest interval.
+fn devices(all: &[Imported]) -> Vec<Demand> {
+    let mut devices = imported_demands(all);
+    devices.retain(|demand| demand.source == "iostat");
+    devices
 }
 
 /// The sources, with the loads of a scale-up series of a database's reports behind them.
@@ -137,90 +150,5 @@ fn one_series(source: &Imported) -> Option<SoakResult> {
     if !series.unit.ends_with("/s") && !is_counted() {
         return None;
     }
-    let mut found = SoakResult::of_imported(series)?;
-    found.findings.extend(repeated(&found.rounds));
-    Some(found)
-}
-
-/// Warns of loads where, by Little's law, the outstanding operations were fewer or more than
-/// requested, and of times that no storage has.
-fn warnings_of_loads(source: &ImportedSummary) -> Vec<Finding> {
-    let mut warnings = Vec::new();
-    for one in &source.loads {
-        let is_part = source.loads.iter().any(|other| {
-            (&other.label, &other.load, &other.class) == (&one.label, &one.load, &one.class)
-                && other.kind != one.kind
-        });
-        warnings.extend(too_fast(one).filter(|_| !is_part || one.kind != "mixed"));
-        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else {
-            continue;
-        };
-        if outstanding == 0 || is_part && one.kind != "mixed" {
-            continue;
-        }
-        let share = little / f64::from(outstanding);
-        if (share - 1.0).abs() > LITTLE_TOLERANCE {
-            warnings.push(Finding::warning(
-                FindingName::LittlesLaw,
-                format!(
-                    "{}, {}: {outstanding} should be outstanding, but by Little's law \
-                     {little:.2} were on average: the load was not the one named",
-                    one.label, one.load
-                ),
-                "compare this load by its average number of outstanding I/Os",
-            ));
-        }
-    }
-    warnings
-}
-
-/// Warns of operations of a load that took less than a microsecond.
-fn too_fast(load: &LoadFigures) -> Option<Finding> {
-    let below = load.below_1_us?;
-    let of_all = load
-        .done
-        .map_or_else(String::new, |done| format!(" of {done}"));
-    Some(Finding::warning(
-        FindingName::FiguresImpossible,
-        format!(
-            "{}, {}: {below}{of_all} {}s took less than 1 µs, and no storage answers in less than \
-             1 µs: a cache did, or the clock was wrong",
-            load.label, load.load, load.kind
-        ),
-        "measure with direct I/O, on a target larger than the memory",
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rigel_import::{Source, csv_columns::Columns, read};
-
-    fn result_of(counts: [u64; 2]) -> ImportedResult {
-        let text = format!(
-            "Small Read / Write Latency Histogram @ Small=3 and Large=0\n0 - 1 us: {} 0\n512 - 1024 \
-             us: {} 0\n134217728 - 268435456 us: 0 0\n",
-            counts[0], counts[1]
-        );
-        let source = Source {
-            name: "pasted.txt",
-            text: &text,
-        };
-        ImportedResult::of(&read(&[source], None, &Columns::default()).unwrap())
-    }
-
-    #[test]
-    fn an_answer_within_a_microsecond_is_not_one_of_storage() {
-        let found = result_of([7, 93]);
-        let [finding] = found.findings.as_slice() else {
-            panic!("{:?}", found.findings)
-        };
-        assert!(finding.is(FindingName::FiguresImpossible));
-        assert!(
-            finding.what.contains("7 of 100 reads took less than 1 µs"),
-            "{}",
-            finding.what
-        );
-        assert!(result_of([0, 93]).findings.is_empty());
-    }
+    SoakResult::of_imported(series)
 }
