@@ -166,6 +166,86 @@ fn a_bare_device_is_refused_until_it_is_named_twice() {
 }
 
 #[test]
+fn a_read_only_device_is_refused_before_the_first_point() {
+    test(
+        "a_read_only_device_is_refused_before_the_first_point",
+        || {
+            let _turn = one_at_a_time();
+            let place = Place::new("read-only");
+            let device = Loop::new(&place.file("file", SIZE))?;
+            need("blockdev", &["--setro", text(&device.0)])?;
+            let shown = device.0.display();
+            let line = format!(
+                "curve {shown} --mix write=100 --depth 1 --destroy {shown} --allow-holes --out run"
+            );
+            let output = crate::common::ends(&place, &line, 2);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                said.contains(&format!("refused to write to '{shown}': it is read-only"))
+                    && said.contains("blockdev --setrw"),
+                "{said}"
+            );
+            assert!(!place.0.join("run").exists());
+            need("blockdev", &["--setrw", text(&device.0)])?;
+            permitted(&device.0, std::slice::from_ref(&device.0));
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_loop_device_over_holes_is_refused_as_its_file_is() {
+    test("a_loop_device_over_holes_is_refused_as_its_file_is", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("holes");
+        let file = place.file("file", SIZE);
+        // The first half is written.
+        let half = usize::try_from(SIZE / 2).unwrap();
+        File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .write_all(&vec![7; half])
+            .unwrap();
+        let run = |line: &str| {
+            let output = crate::common::rigel(&place, line).output().unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            let words = String::from_utf8_lossy(&said)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            (output.status.code(), words)
+        };
+        let (status, said) = run("curve file --depth 1");
+        assert!(said.contains("50 % of file was never written"), "{said}");
+        assert_eq!(status, Some(2), "{said}");
+        let device = Loop::new(&file)?;
+        let shown = device.0.display();
+        for (line, wanted) in [("curve --depth 1", 2), ("check --verbose", 3)] {
+            let (status, said) = run(&format!("{line} {shown}"));
+            assert!(
+                said.contains(&format!("50 % of {shown} was never written")),
+                "{said}"
+            );
+            assert_eq!(status, Some(wanted), "{said}");
+        }
+        drop(device);
+        // Of a part of it, that part counts. What else is said depends on the machine.
+        let offset = (SIZE / 2).to_string();
+        for (part, is_empty) in [("--offset", true), ("--sizelimit", false)] {
+            let device =
+                Loop(need("losetup", &["--find", "--show", part, &offset, text(&file)])?.into());
+            let (_, said) = run(&format!("check --verbose {}", device.0.display()));
+            assert!(said.contains("rigel check of /dev/loop"), "{said}");
+            let words = format!("100 % of {} was never written", device.0.display());
+            assert_eq!(said.contains(&words), is_empty, "{said}");
+            assert_eq!(said.contains("was never written"), is_empty, "{said}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_mounted_device_is_refused_and_then_its_filesystem() {
     test(
         "a_mounted_device_is_refused_and_then_its_filesystem",

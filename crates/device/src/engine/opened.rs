@@ -145,6 +145,11 @@ impl Opened {
         }
     }
 
+    /// True for a block device that is set to read-only.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.kind == FileKind::Device && is_read_only(&self.file)
+    }
+
     /// Its current path with links resolved; for a deleted file, its last path.
     pub(super) fn place(&self) -> Result<PathBuf, Error> {
         std::fs::read_link(by_number(&self.file)).map_err(|_| without_proc(&self.path))
@@ -158,6 +163,16 @@ impl Opened {
     ) -> std::io::Result<File> {
         reopen(&self.file, options, flags)
     }
+}
+
+/// True if the kernel refuses writes to an open block device.
+fn is_read_only(file: &File) -> bool {
+    // BLKROGET = _IO(0x12, 94).
+    const BLKROGET: libc::c_ulong = 0x125e;
+    let mut is_read_only: libc::c_int = 0;
+    // SAFETY: the request writes an int to the address it is given.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKROGET as _, &raw mut is_read_only) };
+    result == 0 && is_read_only != 0
 }
 
 fn reopen(file: &File, options: &OpenOptions, flags: libc::c_int) -> std::io::Result<File> {

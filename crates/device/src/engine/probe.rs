@@ -7,7 +7,7 @@
 
 use super::mounts::{Mount, mount_of, mounts};
 use super::opened::Opened;
-use crate::observe::stack::{Sys, device_number};
+use crate::observe::stack::{Node, Sys, device_number};
 use rigel_model::{Bytes, Error, Extents, FileKind, VolumeMember, failed};
 use rustix::fs::{AtFlags, StatxFlags};
 use std::fs::File;
@@ -70,7 +70,7 @@ fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
         atomic_write_max: atomic_write_max(file),
         filesystem: mount.map(|mount| mount.filesystem.clone()),
         mount_options: mount.map(|mount| mount.options.clone()),
-        extents: extents(file, metadata.len()),
+        extents: extents(file, 0, metadata.len()),
         device_number,
         devices: Vec::new(),
     })
@@ -84,6 +84,7 @@ fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
             path = target.path().display()
         )
     })?;
+    let number = device_number(target.metadata()?.rdev());
     let alignment = rustix::fs::ioctl_blksszget(target.file())
         .unwrap_or(ALIGNMENT_MIN)
         .max(ALIGNMENT_MIN);
@@ -96,8 +97,8 @@ fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
         atomic_write_max: atomic_write_max(target.file()),
         filesystem: None,
         mount_options: None,
-        extents: None,
-        device_number: Some(device_number(target.metadata()?.rdev())),
+        extents: extents_below(number, bytes),
+        device_number: Some(number),
         devices: Vec::new(),
     })
 }
@@ -180,13 +181,29 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS_A_CALL as usize],
 }
 
-/// Allocation of the first `size` bytes of the file; `None` if the filesystem does not report it.
-fn extents(file: &File, size: u64) -> Option<Extents> {
+/// Allocation of what a loop device, or a partition of it, shows of its file; `None` for other devices.
+fn extents_below(number: (u32, u32), size: u64) -> Option<Extents> {
+    const SECTOR: u64 = 512;
+    let node = Sys::default().node(number).ok()?;
+    let disk = node.disk();
+    let whole = disk.as_ref().unwrap_or(&node);
+    let field = |node: &Node, name: &str| node.text(name)?.trim().parse::<u64>().ok();
+    let file = Opened::open(&whole.backing_file()?).ok()?;
+    let offset = field(whole, "loop/offset")?;
+    let start = disk.as_ref().map_or(Some(0), |_| field(&node, "start"))? * SECTOR;
+    (file.kind() == FileKind::File)
+        .then(|| extents(file.file(), offset + start, size))
+        .flatten()
+}
+
+/// Allocation of `size` bytes of the file from `start` on; `None` if the filesystem does not report it.
+fn extents(file: &File, start: u64, size: u64) -> Option<Extents> {
     // FS_IOC_FIEMAP = _IOWR('f', 11, struct fiemap); its size does not include the extents.
     const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
     let mut tally = Tally {
         size,
-        end: 0,
+        limit: start.saturating_add(size),
+        end: start,
         extents: Extents::default(),
     };
     let mut flags = FIEMAP_FLAG_SYNC;
@@ -227,17 +244,19 @@ fn extents(file: &File, size: u64) -> Option<Extents> {
 /// Sums of extents, added in the order of the file.
 struct Tally {
     size: u64,
+    /// Where the part of the file ends.
+    limit: u64,
     /// Where the last extent ended.
     end: u64,
     extents: Extents,
 }
 
 impl Tally {
-    /// Adds one extent, without any part past the end of the file. Returns true if it is the last.
+    /// Adds one extent, without any part before or past the part of the file. Returns true if it is the last.
     fn add(&mut self, extent: &FiemapExtent) -> bool {
         let start = extent.logical.max(self.end);
         let end = extent.logical.saturating_add(extent.length);
-        let inside = end.min(self.size).saturating_sub(start);
+        let inside = end.min(self.limit).saturating_sub(start);
         self.extents.count += 1;
         if extent.flags & FIEMAP_EXTENT_UNWRITTEN == 0 {
             self.extents.written.0 += inside;
@@ -333,7 +352,7 @@ mod tests {
         fn every_byte_of_a_file_is_written_unwritten_or_a_hole(
             size in 0u64..1 << 20, steps in prop::collection::vec((0u64..9000, 1u64..9000, any::<bool>()), 0..60)
         ) {
-            let mut tally = Tally { size, end: 0, extents: Extents::default() };
+            let mut tally = Tally { size, limit: size, end: 0, extents: Extents::default() };
             let mut at = 0;
             for (gap, length, unwritten) in steps {
                 at += gap;

@@ -92,6 +92,7 @@ pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
         opened: target,
         family,
     };
+    target.refuse_read_only()?;
     target.refuse_mounted()?;
     target.refuse_swap()?;
     target.refuse_built_on()?;
@@ -192,6 +193,17 @@ fn is_named(named: &Path, target: &Opened) -> bool {
 }
 
 impl CheckedTarget<'_> {
+    fn refuse_read_only(&self) -> Result<(), Error> {
+        if !self.opened.is_read_only() {
+            return Ok(());
+        }
+        let path = shell_path(self.opened.path());
+        Err(self.refusal(
+            "is read-only",
+            format!("give another device, or allow writes: blockdev --setrw {path}"),
+        ))
+    }
+
     fn refuse_mounted(&self) -> Result<(), Error> {
         for mount in checked_mounts().map_err(|why| blind(self.opened.path(), &why))? {
             // Match by number, or by the source if the filesystem invents its own number.
