@@ -30,7 +30,6 @@ const FORMATS: &[(&str, &[&str], &str)] = &[
     ("Azure Monitor", &["\"timespan\"", "\"timeseries\""], SERIES),
     ("Prometheus", &["\"resultType\"", "\"result\""], SERIES),
     ("a Prometheus exporter", &["# HELP ", "# TYPE "], SERIES),
-    ("openGauss (WDR)", &["Workload Diagnosis Report"], SERIES),
     ("DiskSpd", &["<Results>", "<TimeSpan>"], BENCHMARK),
     (
         "DiskSpd",

@@ -102,22 +102,6 @@ fn prefix_of(text: &str, quoted: Option<(usize, usize)>) -> &str {
     prefix
 }
 
-/// True if a line begins with `>` outside of a tag: quoted HTML, in which words of the mail program
-/// would be text of cells.
-pub(super) fn is_quoted_html(text: &str) -> bool {
-    let mut is_in_tag = false;
-    for line in text.lines() {
-        if line.starts_with('>') && !is_in_tag {
-            return true;
-        }
-        is_in_tag = match line.rfind(['<', '>']) {
-            Some(last) => line[last..].starts_with('<'),
-            None => is_in_tag,
-        };
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,12 +162,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn lines_of_html_may_begin_with_the_end_of_a_tag() {
-        assert!(!is_quoted_html("<td\nclass=\"x\"\n>1</td\n>\n"));
-        assert!(is_quoted_html("<td>1</td>\nanswer\n> <td>2</td>\n"));
-    }
-
     proptest! {
         #[test]
         fn a_quoted_text_is_the_text(text in "(?s)[a-z<>|\n]{0,60}", prefix in "> (> )?") {
@@ -199,7 +177,7 @@ mod tests {
 
         #[test]
         fn no_text_breaks_it(text in "(?s).{0,200}") {
-            let _ = (unquoted(&text), is_quoted_html(&text));
+            let _ = unquoted(&text);
         }
     }
 }

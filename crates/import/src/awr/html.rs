@@ -274,6 +274,22 @@ impl OpenTable {
     }
 }
 
+/// True if a line begins with `>` outside of a tag: quoted HTML, in which words of the mail program
+/// would be text of cells.
+pub(super) fn is_quoted(text: &str) -> bool {
+    let mut is_in_tag = false;
+    for line in text.lines() {
+        if line.starts_with('>') && !is_in_tag {
+            return true;
+        }
+        is_in_tag = match line.rfind(['<', '>']) {
+            Some(last) => line[last..].starts_with('<'),
+            None => is_in_tag,
+        };
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +302,12 @@ mod tests {
         Model</h3><p/><table border=\"0\" summary=\"a > b\"><tr><th colspan=\"2\">x</th></tr>\
         <tr><th>Name</th><th>Time (s)</th></tr><tr><td>DB CPU</td><td>1,234.5</td></tr>\
         <tr><td>DB time</td><td>&nbsp;</td></tr></table>End of Report</html>";
+
+    #[test]
+    fn lines_of_html_may_begin_with_the_end_of_a_tag() {
+        assert!(!is_quoted("<td\nclass=\"x\"\n>1</td\n>\n"));
+        assert!(is_quoted("<td>1</td>\nanswer\n> <td>2</td>\n"));
+    }
 
     #[test]
     fn a_table_has_its_heading_its_header_and_its_rows() {
