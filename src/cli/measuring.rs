@@ -37,8 +37,8 @@ use rigel_model::record::journal::Run;
 use rigel_model::record::journal::{EngineChoice, Journal};
 use rigel_model::record::{End, HowEnded, PointRecord};
 use rigel_model::{
-    Coordinates, Dbms, Error, Layout, Point, PrivateServer, RunOptions, SqlTarget, Step, Target,
-    TargetFacts, failed, in_line, shell_path, usage,
+    Bytes, Coordinates, Dbms, Error, FileKind, Layout, Point, PrivateServer, RunOptions, SqlTarget,
+    Step, Target, TargetFacts, failed, in_line, shell_path, usage,
 };
 use rigel_ranks::Ranks;
 use rigel_verbs::ending::resume_command;
@@ -443,24 +443,28 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
 
 /// Points of one run are of one volume. A scratch file that was made anew is like the one before,
 /// and so is a private server.
-fn refuse_another_target(
+fn refuse_another_target(begun: (&Target, &TargetFacts), found: &TargetFacts) -> Result<(), Error> {
+    match difference_of_targets(begun, found) {
+        Some(difference) => Err(usage!(
+            "this run cannot be resumed: {difference}",
+            "restore the target that it was started on, or start another run"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The first difference between the target of a run and the one that was found now, in words.
+fn difference_of_targets(
     (target, then): (&Target, &TargetFacts),
     found: &TargetFacts,
-) -> Result<(), Error> {
-    let difference = match target {
+) -> Option<String> {
+    match target {
         Target::Sql(SqlTarget {
             private_in: Some(_),
             ..
         }) => difference_of_private(then, found),
         Target::Scratch { .. } if found.usable == then.usable => None,
         _ => then.difference(found),
-    };
-    match difference {
-        Some(difference) => Err(usage!(
-            "this run cannot be resumed: {difference}",
-            "restore the target that it was started on, or start another run"
-        )),
-        None => Ok(()),
     }
 }
 
@@ -615,7 +619,7 @@ fn end_of_run(
     let path = job.results.path().to_path_buf();
     let complete = announce.refuse_incomplete(&run, &*job.verb, stopped, &path);
     let how = HowEnded::of(&complete, stopped && complete.is_err());
-    let outcome = complete.and_then(|()| refuse_failed(&run.joined()));
+    let outcome = complete.and_then(|()| refuse_failed(&run.joined(), &run.header));
     run.ended = Some(job.end(how.clone(), &Ok(0)));
     let mut measured = match Evaluated::of_run_in(run, Some(&path)) {
         Ok(measured) => measured,
@@ -779,14 +783,32 @@ fn refuse_incomplete(run: &Run, verb: &dyn Verb, stopped: bool, path: &Path) -> 
     Ok(())
 }
 
+/// The file of the target that became smaller, if there is one, in words.
+fn shrunk(header: &Header) -> Option<String> {
+    let files = header.facts.members.iter();
+    files
+        .filter(|member| member.kind == FileKind::File)
+        .find_map(|member| {
+            let now = Bytes(std::fs::metadata(&member.path).ok()?.len());
+            let path = member.path.display();
+            (now < member.bytes).then(|| format!("'{path}' shrank from {} to {now}", member.bytes))
+        })
+}
+
 /// Refuses points in which I/Os failed.
-fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
+fn refuse_failed(points: &[PointRecord], header: &Header) -> Result<(), Error> {
     let failures: u64 = points
         .iter()
         .flat_map(|point| &point.streams)
         .map(|stream| stream.total().failures())
         .sum();
     if failures > 0 {
+        if let Some(what) = shrunk(header) {
+            return Err(failed!(
+                "{failures} I/Os failed: {what}",
+                "restore the target, and start another run"
+            ));
+        }
         return Err(failed!(
             "{failures} I/Os failed",
             "the report shows which, and why"

@@ -419,7 +419,14 @@ impl Progress {
         if matches!(self.line, Some(ProgressLine::Plain)) && self.is_due(!wrong.is_empty()) {
             let left = self.seconds_left(self.number, Nanos(0));
             let left = self.total.left_in_words(left);
-            let figures = short_figures(&summarise(record)) + &wrong;
+            let figures = short_figures(&summarise(record));
+            // What went wrong may be all there is to say.
+            let first = if figures.is_empty() {
+                wrong.strip_prefix(';')
+            } else {
+                None
+            };
+            let figures = figures + first.unwrap_or(&wrong);
             let ranks = self.ranks.as_ref();
             let ranks = ranks.map_or_else(String::new, |ranks| format!(", {ranks}"));
             let point = self.total.in_words(self.number);

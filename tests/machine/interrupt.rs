@@ -531,6 +531,45 @@ fn an_interrupted_curve_of_commits_is_resumed_and_leaves_no_file() {
 }
 
 #[test]
+fn a_target_that_shrank_is_said() {
+    let (place, said) = in_time("reads failed", |factor| {
+        let place = Place::new(&format!("interrupt-shrank-{factor}"));
+        let file = place.0.join("file");
+        std::fs::write(&file, vec![7; 8 << 20]).unwrap();
+        let line = format!(
+            "curve file --depth 4 --precision 0.1% --point-min {0}s --point-max {0}s --out run",
+            2 * factor
+        );
+        let child = rigel(&place, &line)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until("it measures", || journal_lines(&place.0.join("run")) >= 1);
+        wait(1200);
+        std::fs::File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_len(1 << 20)
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        said.contains("I/Os failed").then_some((place, said))
+    });
+    assert!(
+        said.contains("I/Os failed: 'file' shrank from 8 MiB to 1 MiB"),
+        "{said}"
+    );
+    let report = rigel(&place, "report run --verbose").output().unwrap();
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(
+        report.contains("the target may have become smaller"),
+        "{report}"
+    );
+}
+
+#[test]
 fn logs_of_many_writers_that_do_not_fit_together_are_refused_before_the_first_is_made() {
     const NAME: &str =
         "logs_of_many_writers_that_do_not_fit_together_are_refused_before_the_first_is_made";

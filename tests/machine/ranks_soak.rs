@@ -98,7 +98,7 @@ fn replaced_and_put_back(name: &str, is_of_both: bool) {
     wait_until("it is noticed", || {
         rounds().iter().any(|end| is_broken(Some(end), &noticed))
     });
-    let refused = format!("{of_rank}this run cannot be resumed");
+    let refused = format!("{of_rank}the target of this run was replaced: ");
     wait_until("no rank measures another file", || {
         is_broken(rounds().last(), &refused)
     });

@@ -4,7 +4,9 @@ use super::benches::{all_ready, only};
 use super::job::{Job, header};
 use super::rank_journal::OwnJournal;
 use super::resumed::{self, NamedAgain};
-use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
+use super::{
+    MeasuringArgs, difference_of_targets, job_again, refuse_another_target, refuse_other_verb,
+};
 use crate::cli::attend;
 use crate::cli::membership::Membership;
 use crate::cli::output::remark;
@@ -140,8 +142,13 @@ fn again(
 ) -> Result<Bench, Error> {
     job.agree(ranks, None)?;
     let bench = only(job, stop, listen)?;
-    refuse_another_target((&header.target, &header.facts), &bench.facts)?;
-    Ok(bench)
+    match difference_of_targets((&header.target, &header.facts), &bench.facts) {
+        Some(difference) => Err(usage!(
+            "the target of this run was replaced: {difference}",
+            "restore the one that it was started on"
+        )),
+        None => Ok(bench),
+    }
 }
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.

@@ -19,8 +19,8 @@ use crate::figures::latency::{LatencyFigure, LatencySummary};
 use crate::figures::quantity::{count, percent, rounded_percent, time};
 use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Verified, Window};
 use rigel_model::{
-    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Sample,
-    Step,
+    Bound, Cause, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective,
+    Sample, Step,
 };
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, gamma_limits};
@@ -697,13 +697,21 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             .iter()
             .map(|(cause, count)| format!("{count} x {cause}"))
             .collect();
+        let only_short = class
+            .failed
+            .keys()
+            .all(|cause| *cause == Cause::Short.name());
         findings.push(Finding::warning(
             FindingName::Failures,
             format!(
                 "{cell}: {} failed; the figures are for the others",
                 causes.join(", ")
             ),
-            "see the log of the kernel (dmesg) and of the device",
+            if only_short {
+                "the target may have become smaller: compare its size with that at the start of the run"
+            } else {
+                "see the log of the kernel (dmesg) and of the device"
+            },
         ));
     }
     check_offered(class, &cell, findings);
