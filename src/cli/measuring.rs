@@ -594,7 +594,15 @@ pub(super) fn measure_announced(
     progress.borrow().finish();
     let path = job.results.path().to_path_buf();
     if let Err(error) = measured {
-        let points = Run::read(&path).map_or(0, |run: Run| run.points.len());
+        let is_new = outcome.resume.is_none() && job.membership.joined().is_none();
+        let points = Run::read(&path).map_or(0, |run: Run| {
+            let is_empty = run.points.is_empty() && run.stalls.is_empty();
+            // Only a journal that is this run's: others may have made one here meanwhile.
+            if is_new && is_empty && job.journal.take().is_some() {
+                job.results.abandon();
+            }
+            run.points.len()
+        });
         if points > 0 {
             remark(&format!(
                 "{points} points are in the journal: rigel report {}\n",

@@ -27,6 +27,8 @@ pub(super) struct Results {
     stem: Option<String>,
     /// Number in the name; the first name has none.
     number: u32,
+    /// True if the directory was not there before.
+    is_new: bool,
 }
 
 impl Results {
@@ -49,6 +51,7 @@ impl Results {
             path: directory.to_path_buf(),
             stem: None,
             number: 1,
+            is_new: !directory.exists(),
         })
     }
 
@@ -58,6 +61,7 @@ impl Results {
             path: PathBuf::new(),
             stem: Some(stem.to_string()),
             number: 0,
+            is_new: true,
         };
         results.advance();
         // Another run may create a directory of this name in the meantime; `claim` then uses the
@@ -72,6 +76,7 @@ impl Results {
             path: PathBuf::new(),
             stem: None,
             number: 1,
+            is_new: false,
         }
     }
 
@@ -93,6 +98,7 @@ impl Results {
             path: path.to_path_buf(),
             stem: None,
             number: 1,
+            is_new: false,
         }
     }
 
@@ -119,6 +125,16 @@ impl Results {
                 path = self.path.display()
             )
         })
+    }
+
+    /// Removes the journal of a new run that has nothing but its first line, and the directory if it was made for it:
+    /// the same command can then be given again.
+    pub(super) fn abandon(&self) {
+        let _ = std::fs::remove_file(self.path.join(journal::FILE_NAME));
+        if self.is_new {
+            // Only if it is empty.
+            let _ = std::fs::remove_dir(&self.path);
+        }
     }
 
     /// The run as `rigel report` and `--resume` take it: its directory, or its journal if that has

@@ -377,6 +377,30 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
 }
 
 #[test]
+fn a_run_that_got_no_session_leaves_no_results() {
+    test("a_run_that_got_no_session_leaves_no_results", || {
+        let place = Place::new("sql-no-session");
+        let server = super::serve(&postgres_18()?, &place, &[("max_connections", "12")]);
+        ends(
+            &place,
+            &format!("sql load {} --scale 1000 --load-degree 1", server.url()),
+            0,
+        );
+        let run = |sessions: u32| {
+            format!(
+                "sql run {} -t {sessions} --run-time 1s --warm-up 0s --out run",
+                server.url()
+            )
+        };
+        let said = ends(&place, &run(60), 1);
+        assert!(said.contains("no connections left"), "{said}");
+        assert!(!place.0.join("run").exists(), "{said}");
+        ends(&place, &run(1), 0);
+        Ok(())
+    });
+}
+
+#[test]
 fn ctrl_c_while_loading_leaves_nothing() {
     test("ctrl_c_while_loading_leaves_nothing", || {
         let (bin, name) = (postgres_18()?, "sql-interrupted-loading");

@@ -296,12 +296,15 @@ fn a_server_that_does_not_start_says_why_and_leaves_nothing() {
                 let place = Place::in_memory("servers-refused");
                 let setting = [("no_such_setting".to_string(), "1".to_string())];
                 let error = kind.try_start(&place, &setting, false).unwrap_err();
-                assert_eq!(error.exit_status(), 1);
+                assert_eq!(error.exit_status(), 2);
                 let said = error.to_string().replace('-', "_");
                 assert!(
-                    said.contains("no_such_setting") && said.contains("its log ends"),
+                    said.contains("no_such_setting")
+                        && said.contains("did not start with these settings"),
                     "{said}"
                 );
+                // One line of the log, and the hint.
+                assert_eq!(said.lines().count(), 2, "{said}");
                 assert_eq!(entries(&place.0), [] as [PathBuf; 0]);
 
                 let error = kind.try_start(&place, &[], true).unwrap_err();

@@ -22,7 +22,7 @@ pub use site::Detour;
 
 use find::Programs;
 use memory::ControlGroup;
-use rigel_model::{Bytes, Dbms, Error, MIB, Nanos};
+use rigel_model::{Bytes, Dbms, Error, MIB, Nanos, usage};
 use rustix::process::Signal;
 use server_dir::ServerDir;
 use std::path::{Path, PathBuf};
@@ -69,6 +69,8 @@ pub struct Server {
     /// Memory that the server itself needs, in bytes.
     needs: u64,
     child: Option<Child>,
+    /// True until it has started with settings of the user.
+    has_untried_settings: bool,
     /// Dropped after the processes in it are gone.
     group: Option<ControlGroup>,
     /// Dropped last: by then nothing else of the server is left.
@@ -131,6 +133,7 @@ impl Server {
                 .0
                 .saturating_add(MEMORY_BASE + u64::from(request.sessions) * MEMORY_PER_SESSION),
             child: None,
+            has_untried_settings: !request.settings.is_empty(),
             group: None,
             programs,
             place,
@@ -309,12 +312,22 @@ impl Server {
             ready || ended.is_some()
         });
         if ready {
+            self.has_untried_settings = false;
             return Ok(());
         }
         if stop.load(Ordering::Relaxed) {
             return Err(process::stopped());
         }
         let what = match ended {
+            // Of a server that starts without further settings, one of them is wrong.
+            Some(_) if self.has_untried_settings => {
+                let reason = process::reason(&self.place.log_end()).unwrap_or_default();
+                return Err(usage!(
+                    "{version} did not start with these settings: {reason}",
+                    "check the names and values of --server-set",
+                    version = self.programs.version
+                ));
+            }
             Some(status) => format!("{} did not start: {status}", self.programs.version),
             None => format!(
                 "{} did not answer within {STARTING_MOST}",

@@ -17,11 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Poll interval of [`wait_until`].
 const LOOK: Nanos = Nanos::from_millis(20);
-/// Number of log lines in an error message.
-const LINES: usize = 12;
-/// Maximum number of errors shown from above the end of a log.
-const ERRORS: usize = 4;
-
 /// Starts a program in the server's folder, as the server's user, with its output in the server's
 /// log.
 ///
@@ -112,16 +107,15 @@ pub(super) fn run(
     }
 }
 
-/// The error for a failed action on the server, with the end of its log.
+/// The error for a failed action on the server, with what its log says of it.
 pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
-    let log = tail(&place.log_end());
-    let log = if log.is_empty() {
-        " (its log is empty)".to_string()
-    } else {
-        format!("; its log ends:\n{log}")
-    };
+    let reason = reason(&place.log_end());
+    let reason = reason.map_or_else(
+        || " (its log is empty)".into(),
+        |line| format!("; its log says: {line}"),
+    );
     failed!(
-        "the private server in {folder}: {what}{log}",
+        "the private server in {folder}: {what}{reason}",
         "",
         folder = place.folder().display()
     )
@@ -144,24 +138,17 @@ pub(super) fn stopped() -> Error {
     )
 }
 
-/// The last lines of a log, after the errors above them: some programs end theirs with advice.
-fn tail(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let (above, last) = lines.split_at(lines.len().saturating_sub(LINES));
-    let is_error = |line: &&&str| {
-        ["ERROR", "FATAL", "PANIC"]
-            .iter()
-            .any(|word| line.contains(word))
-    };
-    let errors = above.iter().filter(is_error).take(ERRORS);
-    errors
-        .chain(last)
-        .map(|line| format!("    {}", line.trim_end()))
-        .collect::<Vec<_>>()
-        .join("\n")
+/// The line of a log that says why its server ended: the last that is fatal, else the first error, as MariaDB ends with
+/// general ones, else the last.
+pub(super) fn reason(text: &str) -> Option<String> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let has = |words: &[&str], line: &str| words.iter().any(|word| line.contains(word));
+    let fatal = lines().rfind(|line| has(&["FATAL", "PANIC"], line));
+    let error = || lines().find(|line| has(&["ERROR", "error:"], line));
+    fatal
+        .or_else(error)
+        .or_else(|| lines().next_back())
+        .map(String::from)
 }
 
 /// Sends a signal. Ignores processes that are gone.
@@ -213,27 +200,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_above_the_end_of_a_log_are_shown() {
-        let advice = "see the manual\n".repeat(LINES);
-        let shown = tail(&format!("starting\n[ERROR] no space left\n{advice}"));
-        assert!(
-            shown.starts_with("    [ERROR] no space left\n    see the manual"),
-            "{shown}"
+    fn one_line_of_a_log_says_why_its_server_ended() {
+        let postgres =
+            "LOG:  starting\nFATAL:  could not map memory\n\nLOG:  database system is shut down\n";
+        assert_eq!(
+            reason(postgres).as_deref(),
+            Some("FATAL:  could not map memory")
         );
-        assert_eq!(shown.lines().count(), LINES + 1);
-        assert_eq!(tail("one\n\ntwo\n"), "    one\n    two");
-    }
-
-    #[test]
-    fn an_error_shows_the_last_lines_of_the_log() {
-        let lines: Vec<String> = (1..=40).map(|line| format!("line {line}  \n\n")).collect();
-        let log = lines.concat();
-        let shown = tail(&log);
-        assert!(
-            shown.starts_with("    line 29\n") && shown.ends_with("    line 40"),
-            "{shown}"
+        let mariadb = "[Note] starting\n[ERROR] unknown variable 'a=1'\n[ERROR] Aborting\n";
+        assert_eq!(
+            reason(mariadb).as_deref(),
+            Some("[ERROR] unknown variable 'a=1'")
         );
-        assert_eq!(tail("\n \n"), "");
+        assert_eq!(reason("one\n\ntwo\n \n").as_deref(), Some("two"));
+        assert_eq!(reason("\n \n"), None);
     }
 
     #[test]
