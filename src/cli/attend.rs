@@ -34,26 +34,62 @@ const ENDING: Nanos = Nanos::from_secs(1);
 /// The exit status of a process that was ended by a signal, and of one that was left behind.
 const ENDED: u8 = 1;
 
-/// What this process tells its parent by, if it has one.
-static PARENT: Mutex<Option<File>> = Mutex::new(None);
+/// What this process tells its parent by, if it has one, and what it leaves if it is ended at once.
+static PARENT: Mutex<Parent> = Mutex::new(Parent {
+    pipe: None,
+    left: Vec::new(),
+});
 
-fn parent() -> MutexGuard<'static, Option<File>> {
-    PARENT.lock().unwrap_or_else(PoisonError::into_inner)
+struct Parent {
+    pipe: Option<File>,
+    left: Vec<String>,
 }
 
-/// Tells the process that attends to this one, if there is one.
-fn tell(news: &ChildNews) {
-    parent().iter_mut().for_each(|parent| news.tell(parent));
+impl Parent {
+    fn tell(&mut self, news: &ChildNews) {
+        self.pipe.iter_mut().for_each(|pipe| news.tell(pipe));
+    }
+
+    fn tell_left(&mut self) {
+        self.tell(&ChildNews::Left(self.left.concat()));
+    }
+}
+
+fn parent() -> MutexGuard<'static, Parent> {
+    PARENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The run has a journal from now on: `what_to_do` are commands for a run that comes to no end.
 pub(super) fn has_journal(what_to_do: String) {
-    tell(&ChildNews::Journal(what_to_do));
+    parent().tell(&ChildNews::Journal(what_to_do));
 }
 
 /// Nothing is asked of the target any more.
 pub(super) fn is_measured() {
-    tell(&ChildNews::Measured);
+    parent().tell(&ChildNews::Measured);
+}
+
+/// What the parent says if this process is ended at once, while this exists.
+pub(super) struct LeftNote(String);
+
+impl LeftNote {
+    /// `text` is a line.
+    pub(super) fn new(text: String) -> Self {
+        let mut parent = parent();
+        parent.left.push(text.clone());
+        parent.tell_left();
+        Self(text)
+    }
+}
+
+impl Drop for LeftNote {
+    fn drop(&mut self) {
+        let mut parent = parent();
+        if let Some(index) = parent.left.iter().position(|note| *note == self.0) {
+            parent.left.remove(index);
+        }
+        parent.tell_left();
+    }
 }
 
 /// Runs the program in a second process, if that is possible. Returns its exit status, in both.
@@ -62,7 +98,7 @@ pub(super) fn attended(is_watch: bool, run: impl FnOnce() -> u8) -> u8 {
         None => run(),
         Some(Forked::Child(sender)) => {
             stop::leave_second_signal();
-            *parent() = Some(sender);
+            parent().pipe = Some(sender);
             let status = run();
             end(status);
             status
@@ -93,7 +129,7 @@ fn end(status: u8) {
             let _ = rustix::stdio::dup2_stderr(&null);
         }
     }
-    tell(&ChildNews::Status(status));
+    parent().tell(&ChildNews::Status(status));
 }
 
 /// Watches the other process.
@@ -107,6 +143,8 @@ struct Attendant {
     ending: Option<(Nanos, u8)>,
     /// What to do if the other process comes to no end, once there is a journal.
     what_to_do: String,
+    /// What it leaves if it is ended at once, in lines.
+    left: String,
     /// True once the other process asks nothing of the target any more.
     is_measured: bool,
     /// Time for which its first thread has been in one wait for a device, and which wait that is.
@@ -128,6 +166,7 @@ impl Attendant {
             signalled: None,
             ending: None,
             what_to_do: String::new(),
+            left: String::new(),
             is_measured: false,
             blocked: Nanos(0),
             wait: None,
@@ -144,6 +183,8 @@ impl Attendant {
             let has_signal = self.wait(interval);
             self.suspend();
             if let Ok(Some(status)) = self.child.ended() {
+                self.read_news();
+                self.say_left();
                 return exit_status(status.exit_status(), status.terminating_signal());
             }
             let now = clock::monotonic();
@@ -192,6 +233,7 @@ impl Attendant {
         {
             match news {
                 ChildNews::Journal(what_to_do) => self.what_to_do = what_to_do,
+                ChildNews::Left(left) => self.left = left,
                 ChildNews::Measured => self.is_measured = true,
                 ChildNews::Status(status) => self.ending = Some((Nanos(0), status)),
             }
@@ -287,8 +329,16 @@ impl Attendant {
         }
     }
 
+    /// Says what the other process has not removed.
+    fn say_left(&self) {
+        if !self.left.is_empty() {
+            remark(&self.left);
+        }
+    }
+
     /// Ends without the other process, unless it ends soon. Says so, if that told no status.
     fn leave(&self, status: u8) -> u8 {
+        self.say_left();
         let mut has_ended = false;
         for _ in 0..10 {
             has_ended = !matches!(self.child.ended(), Ok(None));

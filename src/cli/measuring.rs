@@ -16,7 +16,7 @@ use super::membership::Membership;
 use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
-use super::private_server::ServerArgs;
+use super::private_server::{Private, ServerArgs};
 use super::progress::{Progress, Total};
 use super::ranks;
 use super::results::{Results, own_arguments};
@@ -757,8 +757,7 @@ fn still_valid(points: Vec<PointRecord>, target: &Target) -> Vec<PointRecord> {
 
 /// Ends a run whose report was shown: removes its private servers. Returns its outcome.
 pub(super) fn conclude(mut job: Job, outcome: Result<u8, Error>) -> Result<u8, Error> {
-    let mut private = std::mem::take(&mut job.private).into_iter();
-    private.try_for_each(|private| private.server.stop())?;
+    job.private.iter_mut().try_for_each(Private::end)?;
     outcome
 }
 

@@ -78,7 +78,7 @@ pub(super) fn measure(request: &PlansRequest) -> Result<PlanTest, Error> {
         remark(&format!("{}\n", finding.what));
     }
     let tested = Plans::new(&private, tables.scale, &stop)?.test();
-    private.server.stop()?;
+    private.end()?;
     tested
 }
 

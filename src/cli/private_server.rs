@@ -1,5 +1,6 @@
 //! A private server: its options, and how it is made, loaded and limited.
 
+use super::attend::LeftNote;
 use super::conf::LOAD_DEGREE;
 use super::output::remark;
 use super::progress::{Progress, ProgressMode, Total};
@@ -75,6 +76,16 @@ pub(super) struct Private {
     pub(super) findings: Vec<Finding>,
     /// The files of its tables, if raw I/O reads them too.
     pub(super) files: Vec<PathBuf>,
+    /// Dropped after the server has ended.
+    _left: LeftNote,
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            remark(&format!("{error}\n"));
+        }
+    }
 }
 
 impl Private {
@@ -95,6 +106,11 @@ impl Private {
             sessions: made.sessions.max(degree),
             settings: &made.settings,
         };
+        let left = LeftNote::new(format!(
+            "what is left of a private server in '{}': `rigel sql clean {}` ends and removes it\n",
+            in_line(&directory.to_string_lossy()),
+            shell_path(directory)
+        ));
         let server = Server::start(&request, stop)?;
         let elsewhere = server.detour().map_or_else(String::new, |detour| {
             format!(
@@ -115,7 +131,14 @@ impl Private {
             degree,
             findings: Vec::new(),
             files: Vec::new(),
+            _left: left,
         })
+    }
+
+    /// Ends the server and removes it, once.
+    pub(super) fn end(&mut self) -> Result<(), Error> {
+        self.server
+            .end(&mut |line| remark(&format!("{}\n", in_line(line))))
     }
 
     /// Loads its tables, and then limits the page cache of a server that reads through it.

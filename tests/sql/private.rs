@@ -376,6 +376,80 @@ fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
     );
 }
 
+/// A run on a private server all of whose processes are suspended, as on storage that does not answer.
+fn suspended(name: &str) -> Result<(Place, Child, u32), common::Missing> {
+    let place = Place::new(name);
+    let (child, server) = under_way(
+        &place,
+        &postgres_18()?,
+        "--scale 2000 -t 2 --run-time 1h --warm-up 0s",
+    );
+    wait_until("it measures", || journal_lines(&place.0.join("run")) > 0);
+    let folder = entries(&place.0.join("storage")).remove(0);
+    for process in processes_in(&folder) {
+        signal(process, "STOP");
+    }
+    Ok((place, child, server))
+}
+
+/// The processes that work in this folder.
+fn processes_in(folder: &Path) -> Vec<u32> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_there = |process: &u32| {
+        std::fs::read_link(format!("/proc/{process}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    numbers.filter(is_there).collect()
+}
+
+#[test]
+fn a_signal_ends_a_private_server_that_hangs_and_nothing_of_it_is_left() {
+    test(
+        "a_signal_ends_a_private_server_that_hangs_and_nothing_of_it_is_left",
+        || {
+            let (place, child, server) = suspended("sql-hangs")?;
+            signal(child.id(), "TERM");
+            let output = child.wait_with_output().unwrap();
+            let said = super::stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(
+                said.contains("waiting for the private server in '"),
+                "{said}"
+            );
+            assert!(is_gone(server), "{server} is still there");
+            assert_eq!(entries(&place.0.join("storage")), NOTHING, "{said}");
+            assert!(!said.contains("what is left"), "{said}");
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_second_signal_leaves_a_private_server_that_hangs_and_says_so() {
+    test(
+        "a_second_signal_leaves_a_private_server_that_hangs_and_says_so",
+        || {
+            let (place, mut child, server) = suspended("sql-hangs-left")?;
+            signal(child.id(), "TERM");
+            // The same moment counts as one signal.
+            common::wait(400);
+            signal(child.id(), "TERM");
+            let mut said = String::new();
+            let mut stderr = child.stderr.take().unwrap();
+            std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+            let named = "what is left of a private server in 'storage': `rigel sql clean storage`";
+            assert!(said.contains(named), "{said}");
+            assert!(!is_gone(server), "it ended by itself");
+            ends(&place, "sql clean storage", 0);
+            // Killed; whoever inherits its process takes note of it later.
+            wait_until("the server is gone", || is_gone(server));
+            assert_eq!(entries(&place.0.join("storage")), NOTHING);
+            Ok(())
+        },
+    );
+}
+
 #[test]
 fn a_run_that_got_no_session_leaves_no_results() {
     test("a_run_that_got_no_session_leaves_no_results", || {

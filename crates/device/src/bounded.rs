@@ -164,16 +164,23 @@ fn lock() -> MutexGuard<'static, Vec<Left>> {
 #[derive(Debug, Clone)]
 pub struct BoundedWait {
     limit: Nanos,
+    limit_stopped: Nanos,
     waited: Nanos,
     waited_stopped: Nanos,
     last: Nanos,
 }
 
 impl BoundedWait {
-    /// A wait that begins now, for at most `limit`.
+    /// A wait that begins now, for at most `limit`, and shortly after the program was asked to stop.
     pub fn new(limit: Nanos) -> Self {
+        Self::until(limit, STOPPED)
+    }
+
+    /// A wait that begins now, for at most `limit`, and `limit_stopped` after the program was asked to stop.
+    pub fn until(limit: Nanos, limit_stopped: Nanos) -> Self {
         Self {
             limit,
+            limit_stopped,
             waited: Nanos(0),
             waited_stopped: Nanos(0),
             last: clock::monotonic(),
@@ -190,7 +197,7 @@ impl BoundedWait {
         if STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             self.waited_stopped = self.waited_stopped.plus(step);
         }
-        self.waited >= self.limit || self.waited_stopped >= STOPPED
+        self.waited >= self.limit || self.waited_stopped >= self.limit_stopped
     }
 
     /// How long it has lasted.

@@ -22,7 +22,8 @@ pub use site::Detour;
 
 use find::Programs;
 use memory::ControlGroup;
-use rigel_model::{Bytes, Dbms, Error, MIB, Nanos, usage};
+use rigel_device::bounded::BoundedWait;
+use rigel_model::{Bytes, Dbms, Error, MIB, Nanos, failed, usage};
 use rustix::process::Signal;
 use server_dir::ServerDir;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,14 @@ use terms::ServerTerms;
 /// Timeouts for creating the files of a server, and for starting it.
 const MAKING_MOST: Nanos = Nanos::from_secs(300);
 const STARTING_MOST: Nanos = Nanos::from_secs(60);
-/// Timeout for a shutdown: the server writes its cache first.
+/// Timeout for a shutdown: the server writes its cache first. And the same after a signal.
 const ENDING_MOST: Nanos = Nanos::from_secs(60);
+const ENDING_STOPPED: Nanos = Nanos::from_secs(5);
+/// Timeout for a shutdown that writes nothing, and the same after a signal.
+const QUITTING_MOST: Nanos = Nanos::from_secs(10);
+const QUITTING_STOPPED: Nanos = Nanos::from_secs(2);
+/// Time after which a wait for the server's end is said.
+const SAID_AFTER: Nanos = Nanos::from_secs(1);
 /// Memory that a server needs beside its buffer cache, and for each session: with less, the kernel
 /// kills it.
 const MEMORY_BASE: u64 = 64 * MIB;
@@ -71,6 +78,8 @@ pub struct Server {
     child: Option<Child>,
     /// True until it has started with settings of the user.
     has_untried_settings: bool,
+    /// True if it was ended, or could not be.
+    is_over: bool,
     /// Dropped after the processes in it are gone.
     group: Option<ControlGroup>,
     /// Dropped last: by then nothing else of the server is left.
@@ -134,6 +143,7 @@ impl Server {
                 .saturating_add(MEMORY_BASE + u64::from(request.sessions) * MEMORY_PER_SESSION),
             child: None,
             has_untried_settings: !request.settings.is_empty(),
+            is_over: false,
             group: None,
             programs,
             place,
@@ -240,7 +250,7 @@ impl Server {
     /// # Errors
     /// As for [`Server::start`]; what is left then is removed on drop.
     pub fn restart(&mut self, stop: &AtomicBool) -> Result<(), Error> {
-        self.end_processes()?;
+        self.end_processes(&mut |_| ())?;
         self.launch(stop)?;
         if let Some(group) = self.group.take() {
             self.move_into(&group)
@@ -274,9 +284,24 @@ impl Server {
     /// same, but ignores errors.
     ///
     /// # Errors
-    /// Its processes do not end, or its folder cannot be removed.
+    /// As [`Server::end`].
     pub fn stop(mut self) -> Result<(), Error> {
-        self.end_processes()?;
+        self.end(&mut |_| ())
+    }
+
+    /// Shuts the server down and removes everything that belongs to it, once. `say` is told that it takes
+    /// long.
+    ///
+    /// # Errors
+    /// Its processes do not end, or its folder cannot be removed: then what is left can be cleaned up.
+    pub fn end(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return Ok(());
+        }
+        if let Err(error) = self.end_processes(say) {
+            self.place.leave();
+            return Err(error);
+        }
         self.group = None;
         self.place.remove()
     }
@@ -352,39 +377,58 @@ impl Server {
         Ok(())
     }
 
-    fn end_processes(&mut self) -> Result<(), Error> {
+    fn end_processes(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         if let Some(mut child) = self.child.take() {
-            // Fast shutdown: on SIGTERM, PostgreSQL would wait for its clients.
-            let signal = if self.dbms == Dbms::Postgres {
-                Signal::INT
-            } else {
-                Signal::TERM
+            // Fast shutdown: on SIGTERM, PostgreSQL would wait for its clients. MariaDB has no other.
+            let fast = (ENDING_MOST, ENDING_STOPPED);
+            let immediate = (QUITTING_MOST, QUITTING_STOPPED);
+            let ways = match self.dbms {
+                Dbms::Postgres => vec![(Signal::INT, fast), (Signal::QUIT, immediate)],
+                Dbms::Mysql => vec![(Signal::TERM, fast)],
             };
-            let patient = AtomicBool::new(false);
-            // Once it was waited for, its PID may belong to another process: then send no signal.
-            if matches!(child.try_wait(), Ok(None)) {
-                process::signal(child.id(), signal);
+            let mut is_said = false;
+            for (signal, (most, stopped)) in ways {
+                // Once it was waited for, its PID may belong to another process: then send no signal.
+                if matches!(child.try_wait(), Ok(None)) {
+                    process::signal(child.id(), signal);
+                }
+                let is_gone = process::wait_within(BoundedWait::until(most, stopped), |waited| {
+                    if waited >= SAID_AFTER && !std::mem::replace(&mut is_said, true) {
+                        say(&format!(
+                            "waiting for the private server in '{}' to end",
+                            self.place.folder().display()
+                        ));
+                    }
+                    !matches!(child.try_wait(), Ok(None))
+                });
+                if is_gone {
+                    break;
+                }
             }
-            process::wait_until(ENDING_MOST, &patient, || {
-                !matches!(child.try_wait(), Ok(None))
-            });
             let _ = child.kill();
-            let _ = child.wait();
+            // Not one that waits for storage: see below.
+            let killed = BoundedWait::new(process::KILLING_MOST);
+            process::wait_within(killed, |_| !matches!(child.try_wait(), Ok(None)));
         }
-        if process::kill_all_in(self.place.folder()) {
-            Ok(())
-        } else {
-            Err(process::failed(
-                &self.place,
-                "some of its processes cannot be ended",
-            ))
+        let folder = self.place.folder();
+        if process::kill_all_in(folder) {
+            return Ok(());
         }
+        Err(failed!(
+            "the private server in {shown}: its processes {running:?} cannot be ended",
+            format!(
+                "once the storage below it answers, run `{}`",
+                server_dir::clean_command(folder)
+            ),
+            shown = folder.display(),
+            running = process::processes_in(folder)
+        ))
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.end_processes();
+        let _ = self.end(&mut |_| ());
         // The group and the folder are dropped after this.
     }
 }

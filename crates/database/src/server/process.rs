@@ -5,6 +5,7 @@
 
 use super::find;
 use super::server_dir::ServerDir;
+use rigel_device::bounded::{self, BoundedWait};
 use rigel_device::clock::Clock;
 use rigel_model::{Error, Nanos, failed};
 use rustix::process::{Pid, Signal};
@@ -17,6 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Poll interval of [`wait_until`].
 const LOOK: Nanos = Nanos::from_millis(20);
+/// Timeout for processes that were killed: one that waits for storage ends when that answers.
+pub(super) const KILLING_MOST: Nanos = Nanos::from_secs(20);
+
 /// Starts a program in the server's folder, as the server's user, with its output in the server's
 /// log.
 ///
@@ -71,6 +75,18 @@ pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() 
             return false;
         }
         clock.wait_until(clock.now().plus(LOOK));
+    }
+    true
+}
+
+/// Polls until `done` returns true. Returns false if the wait is over before.
+pub(super) fn wait_within(mut wait: BoundedWait, mut done: impl FnMut(Nanos) -> bool) -> bool {
+    while !done(wait.waited()) {
+        if wait.is_over() {
+            return false;
+        }
+        let clock = Clock::real();
+        clock.wait_until(clock.now().plus(bounded::LOOK));
     }
     true
 }
@@ -187,7 +203,7 @@ pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
 /// Kills all processes of the server in `folder` and waits until they are gone. Returns false if
 /// some remain.
 pub(super) fn kill_all_in(folder: &Path) -> bool {
-    wait_until(Nanos::from_secs(20), &AtomicBool::new(false), || {
+    wait_within(BoundedWait::new(KILLING_MOST), |_| {
         let left = processes_in(folder);
         left.iter()
             .for_each(|process| signal(*process, Signal::KILL));

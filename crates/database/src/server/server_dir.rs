@@ -226,6 +226,11 @@ impl ServerDir {
         remove_all(&self.site.directory, &self.inside, &self.folder)
     }
 
+    /// Leaves the folder to be cleaned up later.
+    pub(super) fn leave(&mut self) {
+        self.removed = true;
+    }
+
     /// Drops cached pages of the files in the folder. Pages read before a memory limit was set do
     /// not count against it.
     pub(super) fn drop_cached(&self) {

@@ -26,6 +26,8 @@ pub enum Forked {
 pub enum ChildNews {
     /// There is a journal; with what to do if the process does not come to an end.
     Journal(String),
+    /// What is left if the process is ended at once, in lines; in place of what was told before.
+    Left(String),
     /// The target is closed: what follows reads the journal.
     Measured,
     /// The exit status: it ends.
@@ -41,6 +43,7 @@ impl ChildNews {
     pub fn tell(&self, parent: &mut File) {
         let (kind, text) = match self {
             Self::Journal(text) => (b'j', text.as_bytes()),
+            Self::Left(text) => (b'l', text.as_bytes()),
             Self::Measured => (b'm', &[][..]),
             Self::Status(status) => (b's', std::slice::from_ref(status)),
         };
@@ -55,10 +58,12 @@ impl ChildNews {
         let [kind, length @ ..] = head;
         let mut text = vec![0; u16::from_le_bytes(length).into()];
         parent.read_exact(&mut text)?;
+        let in_words = || String::from_utf8_lossy(&text).into_owned();
         Ok(match (kind, &text[..]) {
             (b's', [status]) => Self::Status(*status),
             (b'm', []) => Self::Measured,
-            _ => Self::Journal(String::from_utf8_lossy(&text).into_owned()),
+            (b'l', _) => Self::Left(in_words()),
+            _ => Self::Journal(in_words()),
         })
     }
 }
@@ -226,7 +231,9 @@ mod tests {
         assert_eq!(child.read_news(), None);
         let mut sender = File::from(OwnedFd::from(sender));
         let told = [
+            ChildNews::Left("a server\n".into()),
             ChildNews::Journal("rigel report run".into()),
+            ChildNews::Left(String::new()),
             ChildNews::Measured,
             ChildNews::Status(3),
         ];
