@@ -294,7 +294,8 @@ fn many_files_of_the_allowed_length_do_not_add_up() {
 
 #[test]
 fn many_devices_of_iostat_are_each_read() {
-    const DEVICES: usize = 20_000;
+    // As many as are read of one file.
+    const DEVICES: usize = 4096;
     let place = Place::new("hostile-devices");
     let report = |second: u32| {
         let rows: Vec<String> = (0..DEVICES)
