@@ -6,6 +6,7 @@ use super::expected::ExpectedArgs;
 use super::results::{Results, own_arguments};
 use super::{output, page};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use rigel_device::clock;
 use rigel_import::{self as import, ImportFormat, Source, csv_columns::Columns};
 use rigel_model::files;
@@ -39,9 +40,9 @@ const UNPACKED_MAX: Bytes = Bytes(256 << 20);
                   AWR-Miner, each also compressed by gzip; spools of the files of rigel sql script, and rows of DBA_RSRC_IO_CALIBRATE.\n\nExit status: 0 imported, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
-    /// Result files; those of one Orion run, of one sweep of fio, and one run's logs are combined,
-    /// and reports of one database are a series
-    #[arg(value_name = "FILE", required = true)]
+    /// Result files, - for stdin; those of one Orion run, of one sweep of fio, and one run's logs are
+    /// combined, and reports of one database are a series
+    #[arg(value_name = "FILE", required = true, value_parser = file_or_stdin())]
     files: Vec<PathBuf>,
     /// Directory for the run [default: import_<date>_<time>.rigel]
     #[arg(long, value_name = "DIR")]
@@ -75,6 +76,17 @@ pub(super) struct ImportArgs {
     /// Print the results as csv, and nothing else to stdout; for AWR, one line per report
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+}
+
+/// The path of a file; `-` is what is piped in.
+fn file_or_stdin() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| {
+        if path.as_os_str() == "-" {
+            PathBuf::from("/dev/stdin")
+        } else {
+            path
+        }
+    })
 }
 
 /// Name and help of a value of `--format`.

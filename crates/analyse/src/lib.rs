@@ -48,8 +48,9 @@ pub use demand::{
     EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,
     StorageRoom, StreamAgainst, StreamPoint, StreamRoom, Usage, WaitShare, WatchDemands,
     WatchReader, WatchResult, WatchedPoint, WatchedSource, WatchedStream, against, at_one_time,
-    database, demand_at_least, demand_censored, demand_findings, demands, has_possible_reads,
-    hidden_log_writes, hidden_times, hidden_waits, imported_demands, load_points,
+    bound_of_bucket, database, demand_at_least, demand_censored, demand_findings, demands,
+    has_possible_reads, hidden_log_writes, hidden_times, hidden_waits, imported_demands,
+    load_points,
 };
 pub use figures::confidence::{BoundCheck, Confidence, is_enough};
 pub use figures::latency::{LatencyFigure, LatencySummary, ShownIn, Statistic};

@@ -221,7 +221,7 @@ pub fn read(
         .into_iter()
         .partition(|one: &Imported| matches!(one.figures, Figures::Database(_)));
     imported.extend(others);
-    for one in listing_difference::differences(histograms) {
+    for one in listing_difference::differences(histograms)? {
         awr::join(&mut imported, one);
     }
     let mut imported = fio_sweep::together(imported);

@@ -23,7 +23,7 @@ pub(super) const LINES_BEFORE: usize = 200;
 const LINE_MAX: Bytes = Bytes(64 << 10);
 
 /// Maximum number of columns that a ruler of dashes has. Reports have up to 20.
-const COLUMNS_MAX: usize = 256;
+pub(super) const COLUMNS_MAX: usize = 256;
 
 /// Maximum number of lines of a report. A text report has some 20,000.
 pub(super) const REPORT_LINES_MAX: usize = 500_000;

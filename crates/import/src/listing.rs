@@ -5,7 +5,7 @@
 
 use super::awr::{count, event, figure, plain};
 use super::csv_columns;
-use super::limits::NO_BOUND_MS;
+use super::limits::{COLUMNS_MAX, NO_BOUND_MS, REPORT_MAX};
 use super::ruler::{LineCells, Ruler, expanded, unclear};
 use super::source::Source;
 use super::table;
@@ -13,7 +13,7 @@ use super::time::{Order, moment};
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, ReportKind, WaitBucket, WaitHistogram};
 use rigel_model::record::imported::Figures;
-use rigel_model::{Error, failed, usage};
+use rigel_model::{Bytes, Error, failed, usage};
 use std::borrow::Cow;
 
 /// Names of columns that heads may be cut from.
@@ -223,10 +223,7 @@ fn unfit(listing: &Listing) -> Vec<String> {
 /// end of a query begin another one.
 fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
     let lines: Vec<Cow<str>> = text.lines().map(expanded).collect();
-    let is_ruler = |line: &str| {
-        let dashes = line.bytes().filter(|byte| *byte == b'-').count();
-        dashes >= 2 && line.bytes().all(|byte| matches!(byte, b'-' | b' '))
-    };
+    let lines = unfolded(name, &lines)?;
     let is_gap = |line: &Cow<str>| line.is_empty() || is_talk(line);
     let rulers = lines.iter().enumerate().filter(|(_, line)| is_ruler(line));
     let mut open: Option<OpenListing> = None;
@@ -278,6 +275,77 @@ fn listings(name: &str, text: &str) -> Result<Vec<Listing>, Error> {
         ));
     }
     Ok(listings)
+}
+
+fn is_ruler(line: &str) -> bool {
+    let dashes = line.bytes().filter(|byte| *byte == b'-').count();
+    dashes >= 2 && line.bytes().all(|byte| matches!(byte, b'-' | b' '))
+}
+
+/// The lines with heads, rulers and records in one line each, where a screen of 80 columns folded them:
+/// the heads and ruler of its first columns are followed by those of the others, and so is a record.
+///
+/// # Errors
+/// Blanks between short lines below wide rulers would be longer than a report may be.
+fn unfolded<'a>(name: &str, lines: &[Cow<'a, str>]) -> Result<Vec<Cow<'a, str>>, Error> {
+    /// Lines of a head and its ruler.
+    const HEAD: usize = 2;
+    let is_head = |at: usize| {
+        let of = |at: usize| lines.get(at).map(|line| &**line);
+        let is_name = |line: &str| !line.is_empty() && !is_ruler(line) && !is_talk(line);
+        of(at).is_some_and(is_name) && of(at + 1).is_some_and(is_ruler)
+    };
+    let mut whole = Vec::new();
+    let mut widths: Vec<usize> = Vec::new();
+    let mut length = Bytes(0);
+    let mut at = 0;
+    while at < lines.len() {
+        if length > REPORT_MAX {
+            return Err(usage!(
+                "'{name}' line {line}: more than {max} when folded records are joined",
+                "make the listing again after: set linesize 200",
+                line = at + 1,
+                max = REPORT_MAX
+            ));
+        }
+        let heads = (0..COLUMNS_MAX).take_while(|head| is_head(at + HEAD * head));
+        let heads = heads.count();
+        if heads > 0 {
+            let rulers = (0..heads).map(|head| lines[at + HEAD * head + 1].chars().count());
+            widths = rulers.collect();
+        }
+        if heads > 1 {
+            let every = |from: usize| (0..heads).map(move |head| at + HEAD * head + from);
+            for from in 0..HEAD {
+                whole.push(joined(every(from).map(|at| &*lines[at]), &widths));
+            }
+            at += HEAD * heads;
+            continue;
+        }
+        let rest = lines[at..].iter();
+        let record = rest.take_while(|line| !line.is_empty() && !is_talk(line));
+        let record = record.take(widths.len()).count();
+        if widths.len() > 1 && record == widths.len() {
+            let record = lines[at..at + record].iter().map(|line| &**line);
+            let record = joined(record, &widths);
+            length = Bytes(length.0 + record.len() as u64);
+            whole.push(record);
+            at += widths.len();
+            continue;
+        }
+        whole.push(lines[at].clone());
+        at += 1;
+    }
+    Ok(whole)
+}
+
+/// Lines one behind the other, each but the last as wide as its ruler.
+fn joined<'a>(lines: impl Iterator<Item = &'a str>, widths: &[usize]) -> Cow<'static, str> {
+    let lines = lines
+        .zip(widths)
+        .map(|(line, width)| format!("{line:<width$}"));
+    let line: Vec<String> = lines.collect();
+    Cow::Owned(line.join(" ").trim_end().to_string())
 }
 
 /// A listing whose rows are being read.
@@ -502,10 +570,17 @@ fn histograms(name: &str, listing: &Listing) -> Result<Vec<Imported>, Error> {
         });
     }
     if all.is_empty() {
-        return Err(failed!(
-            "'{name}' is a listing of a histogram without rows",
-            "paste the rows, too"
-        ));
+        return Err(if listing.rows.is_empty() {
+            failed!(
+                "'{name}' is a listing of a histogram without rows",
+                "paste the rows, too"
+            )
+        } else {
+            failed!(
+                "'{name}' is a listing of a histogram, and its numbers do not stand below their heads",
+                "blanks were lost, as in a mail: send the file that SPOOL wrote, or give csv"
+            )
+        });
     }
     Ok(all)
 }
@@ -736,10 +811,67 @@ BEGIN_INTERVAL_TI END_INTERVAL_TIME PHYSICAL_READS    SECONDS
     }
 
     #[test]
-    fn a_folded_record_is_refused_with_its_hint() {
-        let folded = "EVENT\n---------------\nWAIT_COUNT\n----------\nx\n  5\n";
-        let said = read_text(folded).unwrap_err().to_string();
-        assert!(said.contains("set linesize 200"), "{said}");
+    fn records_folded_at_80_columns_are_those_of_a_wider_screen() {
+        let event = "-".repeat(64);
+        let page = |rows: &[(u32, u32)]| {
+            let row = |(bound, count): &(u32, u32)| {
+                format!("db file sequential read\n{bound:>15} {count:>10}\n\n")
+            };
+            let rows: String = rows.iter().map(row).collect();
+            format!(
+                "EVENT\n{event}\nWAIT_TIME_MICRO WAIT_COUNT\n--------------- ----------\n{rows}"
+            )
+        };
+        let folded = format!(
+            "SQL> select event, wait_time_micro, wait_count from v$event_histogram_micro;\n\n{}{}3 rows selected.\n",
+            page(&[(512, 100), (1024, 600)]),
+            page(&[(8192, 7)])
+        );
+        // The count alone does not fit beside an event of 64 characters and its bound.
+        let last = format!(
+            "EVENT{:>75}\n{event} ---------------\nWAIT_COUNT\n----------\n{:<64} {:>15}\n{:>10}\n\n",
+            "WAIT_TIME_MICRO", "db file sequential read", 512, 100
+        );
+        let counts = |text: &str| -> Vec<(f64, f64)> {
+            let found = read_text(text).unwrap();
+            let Figures::Database(reports) = &found.figures else {
+                panic!("no report of a database")
+            };
+            let buckets = reports[0].histograms[0].buckets.iter();
+            buckets
+                .map(|bucket| (bucket.high_us.unwrap(), bucket.count.unwrap()))
+                .collect()
+        };
+        assert_eq!(
+            counts(&folded),
+            [(512.0, 100.0), (1024.0, 600.0), (8192.0, 7.0)]
+        );
+        assert_eq!(counts(&last), [(512.0, 100.0)]);
+        assert!(is_like(&folded) && is_like(&last));
+    }
+
+    #[test]
+    fn blanks_of_folded_records_are_within_the_limit_of_a_report() {
+        let ruler = "-".repeat(60_000);
+        let record = "x\n1\n\n";
+        let folded = format!("EVENT\n{ruler}\nCOUNT\n{ruler}\n{}", record.repeat(700));
+        let said = read_text(&folded).unwrap_err().to_string();
+        assert!(said.contains("when folded records are joined"), "{said}");
+    }
+
+    #[test]
+    fn columns_that_a_mail_collapsed_are_not_called_missing_rows() {
+        let mail = format!(
+            "{:<64} WAIT_TIME_MICRO WAIT_COUNT\n{} --------------- ----------\n\
+             db file sequential read 1024 600\n",
+            "EVENT",
+            "-".repeat(64)
+        );
+        let said = read_text(&mail).unwrap_err().to_string();
+        assert!(
+            said.contains("below their heads") && said.contains("blanks were lost"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -7,17 +7,21 @@ use rigel_model::record::DatabaseReport;
 use rigel_model::record::Imported;
 use rigel_model::record::database::{Printed, WaitBucket, WaitHistogram};
 use rigel_model::record::imported::Figures;
+use rigel_model::{Error, file_name, usage};
 
 /// The differences of each listing and the next, in the order of their times, or of the files if
 /// they have none. A single listing stays as it is, and so do listings of which one does not
 /// continue the other.
-pub(super) fn differences(listings: Vec<Imported>) -> Vec<Imported> {
+///
+/// # Errors
+/// The files are in the wrong order.
+pub(super) fn differences(listings: Vec<Imported>) -> Result<Vec<Imported>, Error> {
     let is_snapshot = |one: &Imported| reports(one).iter().any(|of| of.window.end_id.is_some());
     let (snapshots, listings): (Vec<Imported>, Vec<Imported>) =
         listings.into_iter().partition(is_snapshot);
     let mut imported = of_snapshots(&snapshots);
-    imported.extend(of_listings(listings));
-    imported
+    imported.extend(of_listings(listings)?);
+    Ok(imported)
 }
 
 /// The differences of consecutive snapshots of each file. One in which counts fall, as after a
@@ -81,18 +85,33 @@ fn of_intervals(snapshots: &[Imported]) -> Vec<Imported> {
     intervals
 }
 
-fn of_listings(mut listings: Vec<Imported>) -> Vec<Imported> {
+fn of_listings(mut listings: Vec<Imported>) -> Result<Vec<Imported>, Error> {
     let time = |one: &Imported| reports(one).iter().filter_map(|of| of.window.end).max();
     if listings.iter().all(|one| time(one).is_some()) {
         listings.sort_by_key(time);
     }
-    let pairs: Option<Vec<Imported>> = listings
-        .windows(2)
-        .map(|two| difference(&two[0], &two[1]))
-        .collect();
-    match pairs {
+    let all = |listings: &[Imported]| -> Option<Vec<Imported>> {
+        let pairs = listings.windows(2);
+        pairs.map(|two| difference(&two[0], &two[1])).collect()
+    };
+    Ok(match all(&listings) {
         Some(pairs) if !pairs.is_empty() => pairs,
         _ => {
+            let mut backwards = listings.clone();
+            backwards.reverse();
+            if all(&backwards).is_some_and(|pairs| !pairs.is_empty()) {
+                let names = |of: &[Imported]| {
+                    let names: Vec<String> = of.iter().map(|one| one.sources.join(" ")).collect();
+                    names.join(" ")
+                };
+                return Err(usage!(
+                    "the counts of the listings fall from each to the next: {given}",
+                    "give the earlier one first: {backwards}",
+                    given = names(&listings),
+                    backwards = names(&backwards)
+                ));
+            }
+
             if let [first, others @ ..] = listings.as_mut_slice()
                 && !others.is_empty()
             {
@@ -104,7 +123,7 @@ fn of_listings(mut listings: Vec<Imported>) -> Vec<Imported> {
             }
             listings
         }
-    }
+    })
 }
 
 /// The files of both, each once.
@@ -136,7 +155,20 @@ fn difference(earlier: &Imported, later: &Imported) -> Option<Imported> {
         Some(one) => between(one, report),
         None => Some(report.clone()),
     };
-    let reports: Vec<DatabaseReport> = after.iter().map(of).collect::<Option<_>>()?;
+    let named = |report: DatabaseReport| {
+        let first = before.first().map_or("", |one| one.file.as_str());
+        if first == report.file {
+            return report;
+        }
+        DatabaseReport {
+            file: format!("{} to {}", file_name(first), file_name(&report.file)),
+            ..report
+        }
+    };
+    let reports: Vec<DatabaseReport> = after
+        .iter()
+        .map(|report| of(report).map(named))
+        .collect::<Option<_>>()?;
     let is_timed = reports.iter().all(|one| one.window.elapsed_s.is_some());
     let mut notes = vec![format!(
         "the difference of {} and {}: what was waited for between them{}",
@@ -273,12 +305,22 @@ mod tests {
             let found = imported(&texts.map(String::as_str));
             assert_eq!(found.len(), 1);
             let report = &reports(&found[0])[0];
+            assert_eq!(report.file, order.replace("and", "to"));
             let read = "db file sequential read";
             assert_eq!(counts(report), [(read, 1000.0), (read, 500.0)]);
             let seconds = report.window.elapsed_s.map(|time| time.value);
             assert_eq!(seconds, Some(600.0));
             assert!(found[0].notes[0].contains(order), "{:?}", found[0].notes);
         }
+    }
+
+    #[test]
+    fn listings_in_the_wrong_order_are_refused_with_the_right_one() {
+        let [early, late] = [[100, 20, 7], [1100, 520, 7]].map(|counts| listing(counts, ""));
+        let source = |name, text| Source { name, text };
+        let sources = [source("b.txt", &late), source("a.txt", &early)];
+        let said = read(&sources, None, &Columns::default()).unwrap_err();
+        assert!(said.hint().ends_with("first: a.txt b.txt"), "{said}");
     }
 
     #[test]

@@ -7,9 +7,9 @@ use super::document::{
     Axis, Block, Chart, Document, Headline, Lines, Plot, Section, Series, Shape, Unit,
 };
 use super::{event_distribution, loops, parts, soak};
-use rigel_analyse::DatabaseResult;
 use rigel_analyse::demand::mean_time;
 use rigel_analyse::quantity::rounded_length;
+use rigel_analyse::{DatabaseResult, bound_of_bucket};
 use rigel_model::record::database::{DatabaseReport, IoStatRow, Printed, WaitTable};
 use rigel_model::record::imported::Figures;
 use rigel_model::record::journal::Run;
@@ -129,8 +129,8 @@ fn bucket(all: &[LatencyShare], quantile: f64) -> String {
         below += one.share;
         if below >= quantile - 1e-9 {
             return match one.high_us {
-                Some(high) => format!("< {}", parts::time(high)),
-                None => format!("> {}", parts::time(one.low_us)),
+                Some(high) => format!("< {}", bound_of_bucket(high)),
+                None => format!("> {}", bound_of_bucket(one.low_us)),
             };
         }
     }

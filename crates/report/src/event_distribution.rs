@@ -4,7 +4,7 @@
 use super::columns::TableOf;
 use super::document::{Block, Section};
 use super::parts;
-use rigel_analyse::{DatabaseResult, EventDistribution, modes};
+use rigel_analyse::{DatabaseResult, EventDistribution, bound_of_bucket, modes};
 
 /// Events whose buckets are in the summary; those of the others are in the full report.
 const LISTED_MAX: usize = 12;
@@ -15,25 +15,29 @@ pub(super) fn sections(result: &DatabaseResult) -> Vec<Section> {
     if all.is_empty() {
         return Vec::new();
     }
-    let caption = "Waits of every event; percentiles are interpolated within their buckets";
+    let caption = "Waits of every event; percentiles by the bound of their bucket";
     let table = TableOf::of(caption, all)
         .text("event", |one| name(one))
         .count("waits", |one| one.waits)
-        .number("p50", |one| quantile(one, 0.5, one.p50_us))
-        .number("p90", |one| quantile(one, 0.9, one.p90_us))
-        .number("p99", |one| quantile(one, 0.99, one.p99_us))
-        .number("p99.9", |one| quantile(one, 0.999, one.p999_us))
+        .number("p50", |one| one.bound_of(0.5))
+        .number("p90", |one| one.bound_of(0.9))
         .on_page()
-        .text("modes", |one| modes::in_words(&one.modes))
+        .number("p99", |one| one.bound_of(0.99))
+        .number("p99.9", |one| one.bound_of(0.999))
+        .on_page()
+        .number("longest", |one| one.bound_of(1.0))
+        .text("modes", |one| modes::in_words(&one.modes, bound_of_bucket))
+        .on_page()
         .block();
     let lead = "As the view counts them. A mode is a part around a maximum of the share, cut where \
                 the share is least.";
-    let mut sections = vec![parts::section(
-        "events",
-        "Distribution of waits",
-        lead,
-        vec![table],
-    )];
+    let events = parts::section("events", "Distribution of waits", lead, vec![table]);
+    // Where nothing else is known, they are the answer.
+    let mut sections = vec![if result.has_streams() {
+        events
+    } else {
+        parts::on_screen(events)
+    }];
     let (first, others) = all.split_at(all.len().min(LISTED_MAX));
     let tables = |all: &[EventDistribution]| all.iter().map(buckets).collect::<Vec<Block>>();
     sections.push(parts::section(
@@ -60,20 +64,16 @@ fn name(one: &EventDistribution) -> String {
     )
 }
 
-/// A quantile, or the bound of the first bucket, which begins at 0.
-fn quantile(one: &EventDistribution, share: f64, us: Option<f64>) -> String {
-    let bound = || one.bucket_of(share).and_then(|bucket| bucket.high_us);
-    us.map(parts::time)
-        .or_else(|| Some(format!("< {}", parts::time(bound()?))))
-        .unwrap_or_else(|| "-".into())
-}
-
 fn buckets(one: &EventDistribution) -> Block {
-    let caption = format!("{}: {}", name(one), modes::in_words(&one.modes));
+    let caption = format!(
+        "{}: {}",
+        name(one),
+        modes::in_words(&one.modes, bound_of_bucket)
+    );
     TableOf::of(&caption, &one.buckets)
         .text("bucket", |bucket| match bucket.high_us {
-            Some(high) => format!("up to {}", parts::time(high)),
-            None => format!("above {}", parts::time(bucket.low_us)),
+            Some(high) => format!("up to {}", bound_of_bucket(high)),
+            None => format!("above {}", bound_of_bucket(bucket.low_us)),
         })
         .count("waits", |bucket| bucket.count)
         .percent("share", |bucket| bucket.share)

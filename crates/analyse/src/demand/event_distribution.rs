@@ -5,6 +5,7 @@
 
 use super::distribution::{distribution, quantile_us};
 use crate::figures::modes::{CountedRange, Mode, modes};
+use crate::figures::quantity::{count, time};
 use rigel_model::record::DatabaseReport;
 use rigel_model::record::database::{ReportKind, WaitBucket, WaitHistogram};
 use serde::Serialize;
@@ -171,16 +172,35 @@ impl EventDistribution {
         BEGINNINGS.iter().any(|begin| self.event.starts_with(begin))
     }
 
-    /// The bucket that holds a quantile, as far as its bounds are known.
-    pub fn bucket_of(&self, quantile: f64) -> Option<&EventBucket> {
+    /// The bound of the bucket that holds a quantile: `< 4,096 µs`. Where in the bucket it is, nobody counted.
+    pub fn bound_of(&self, quantile: f64) -> String {
         const ROUNDING: f64 = 1e-9;
         let mut buckets = self.buckets.iter();
-        buckets.find(|bucket| bucket.cumulated >= quantile - ROUNDING)
+        let bucket = buckets.find(|bucket| bucket.cumulated >= quantile - ROUNDING);
+        match bucket.map(|bucket| (bucket.low_us, bucket.high_us)) {
+            Some((_, Some(high))) => format!("< {}", bound_of_bucket(high)),
+            Some((low, None)) => format!("> {}", bound_of_bucket(low)),
+            None => "-".into(),
+        }
+    }
+}
+
+/// A bound of a bucket as the database has it: `1,024 µs`, where powers of two of a microsecond or of a
+/// millisecond are counted.
+pub fn bound_of_bucket(us: f64) -> String {
+    let is_power = |value: f64| value >= 1.0 && (value.log2() - value.log2().round()).abs() < 1e-12;
+    if is_power(us) {
+        format!("{} µs", count(us))
+    } else if is_power(us / 1e3) {
+        format!("{} ms", count(us / 1e3))
+    } else {
+        time(us)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::bound_of_bucket;
     use crate::demand::{DatabaseResult, database};
     use crate::figures::modes::in_words;
     use rigel_import::{Source, csv_columns::Columns, read};
@@ -237,7 +257,15 @@ mod tests {
             (p50 / 512.0 / 2f64.powf(2.0 / 3.0) - 1.0).abs() < 1e-9,
             "{p50}"
         );
-        assert_eq!(in_words(&reads.modes), "75 % up to 2.05 ms, 25 % above");
+        assert_eq!(
+            in_words(&reads.modes, bound_of_bucket),
+            "75 % up to 2,048 µs, 25 % above"
+        );
+        // The 850th of 1000 waits is the last below 4,096 us.
+        let bounds = [0.5, 0.85, 0.99].map(|quantile| reads.bound_of(quantile));
+        assert_eq!(bounds, ["< 1,024 µs", "< 4,096 µs", "< 8,192 µs"]);
+        let shown = [1.0, 524_288.0, 1000.0, 1_024_000.0, 1500.0].map(bound_of_bucket);
+        assert_eq!(shown, ["1 µs", "524,288 µs", "1 ms", "1,024 ms", "1.50 ms"]);
         assert!(reads.is_of_storage() && !found.distributions[1].is_of_storage());
     }
 

@@ -37,7 +37,7 @@ pub use against::{DemandAgainst, StreamAgainst, Usage, against};
 pub use answer::Answer;
 pub use database_figures::DatabaseFigures;
 pub use database_result::{DatabaseResult, WaitShare, database};
-pub use event_distribution::{EventBucket, EventDistribution};
+pub use event_distribution::{EventBucket, EventDistribution, bound_of_bucket};
 pub use evidence::has_possible_reads;
 pub use hidden::{hidden_log_writes, hidden_times, hidden_waits};
 pub use instances::{DemandOfInstances, at_one_time};

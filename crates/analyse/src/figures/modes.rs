@@ -183,7 +183,7 @@ pub fn of_windows(windows: &[&Histogram], level: Level) -> Vec<Mode> {
 pub fn finding(what: &str, windows: &[&Histogram], level: Level) -> Option<Finding> {
     let modes = of_windows(windows, level);
     (modes.len() > 1).then(|| {
-        let (count, words) = (modes.len(), in_words(&modes));
+        let (count, words) = (modes.len(), in_words(&modes, time));
         Finding::note(
             FindingName::Modes,
             format!("{what} ended in {count} different ways: {words}"),
@@ -298,7 +298,7 @@ fn depth(
 
 /// Modes of times in microseconds in words: `75 % up to 2.05 ms, 25 % above`; with the intervals of
 /// their shares, where these are known.
-pub fn in_words(modes: &[Mode]) -> String {
+pub fn in_words(modes: &[Mode], time: impl Fn(f64) -> String) -> String {
     let share = |share: f64| match share * 100.0 {
         percent if percent < 0.95 => "under 1 %".to_string(),
         percent => format!("{percent:.0} %"),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     fn words(counts: &[f64]) -> String {
-        in_words(&modes(&octaves(250.0, counts)))
+        in_words(&modes(&octaves(250.0, counts)), time)
     }
 
     #[test]
@@ -465,7 +465,7 @@ mod tests {
         apart.extend(octaves(8192.0, &[300.0]));
         let found = modes(&apart);
         assert_eq!(
-            in_words(&found),
+            in_words(&found, time),
             "70 % up to 128 µs, 30 % from 8.19 ms to 16.4 ms"
         );
         let sum: f64 = found.iter().map(|mode| mode.share).sum();

@@ -2,7 +2,7 @@
 
 use super::result::ImportedResult;
 use rigel_analyse::conclusion::parts::{Conclusion, Status};
-use rigel_analyse::demand::{DatabaseFigures, DatabaseResult, mean_time};
+use rigel_analyse::demand::{DatabaseFigures, DatabaseResult, bound_of_bucket, mean_time};
 use rigel_analyse::figures::modes;
 use rigel_analyse::figures::quantity::{bytes, count, counted, rounded_length, time};
 use rigel_analyse::series::imported::{ImportedSummary, LoadFigures, SeriesSummary};
@@ -287,22 +287,25 @@ fn of_distributions(result: &DatabaseResult) -> Option<String> {
     let event = all.iter().find(|one| one.is_of_storage()).unwrap_or(first);
     let waits = event
         .waits
-        .map_or_else(String::new, |waits| format!(" of {} waits", count(waits)));
-    let p99 = event
-        .p99_us
-        .map_or_else(String::new, |p99| format!("; p99 {}", time(p99)));
+        .map_or_else(String::new, |waits| format!("of {} waits ", count(waits)));
+    // Of a single mode the bounds say it all.
+    let modes = if event.modes.len() > 1 {
+        format!("; {}", modes::in_words(&event.modes, bound_of_bucket))
+    } else {
+        String::new()
+    };
     let others = match all.len() - 1 {
         0 => String::new(),
         others => format!(" {} below.", counted(others as u64, "other distribution")),
     };
-    Some(
-        format!(
-            "{}:{waits}, {}{p99}. Rates are unknown.{others}",
-            event.event,
-            modes::in_words(&event.modes)
-        )
-        .replace(":,", ":"),
-    )
+    Some(format!(
+        "{} in {}: {waits}half took {}, 99 % {}, the longest {}{modes}. Rates are unknown.{others}",
+        event.event,
+        file_name(&event.file),
+        event.bound_of(0.5),
+        event.bound_of(0.99),
+        event.bound_of(1.0)
+    ))
 }
 
 fn of_database(result: &DatabaseResult) -> Option<String> {

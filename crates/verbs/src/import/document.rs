@@ -816,16 +816,26 @@ mod tests {
              db file sequential read                   1024        750\n\
              db file sequential read                   8192        250\n",
         )]);
-        let said = text::render(&evaluated(run).document(), Extent::Full);
+        let document = evaluated(run).document();
+        let said = text::render(&document, Extent::Full);
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "db file sequential read: of 1,000 waits, 75 % up to 1.02 ms, 25 % from 4.10 ms to 8.19 ms",
+            "db file sequential read in pasted.txt: of 1,000 waits half took < 1,024 µs, 99 % < 8,192 µs, the \
+             longest < 8,192 µs; 75 % up to 1,024 µs, 25 % from 4,096 µs to 8,192 µs.",
             "enq: TX - row lock contention",
         ] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(words.contains(part), "{part}: {said}");
         }
+        // What is said to stand below does, on one screen, too.
+        let screen = text::render(&document, Extent::Screen);
+        let below = screen.split("1 other distribution below.").nth(1);
+        assert!(
+            below.is_some_and(|below| below.contains("enq: TX - row lock contention")),
+            "{screen}"
+        );
         let is_bucket = |line: &str| {
             let words = line.split_whitespace().take(5);
-            words.eq(["up", "to", "8.19", "ms", "250"])
+            words.eq(["up", "to", "8,192", "µs", "250"])
         };
         assert!(said.lines().any(is_bucket), "{said}");
         let is_blank = |line: &str| {
