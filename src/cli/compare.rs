@@ -392,6 +392,7 @@ fn refuse_nothing_in_common(comparison: &Comparison, subjects: &[Subject]) -> Re
         let mut subjects = subjects.iter();
         subjects.find(|subject| subject.name == *name(side))
     };
+    let verb = |side: usize| of(side).map(|subject| subject.header.invocation.verb.as_str());
     let is_import = |side: usize| comparison.sides[side].runs[0].imported.is_some();
     let depths = of(run)
         .zip(of(0))
@@ -409,9 +410,15 @@ fn refuse_nothing_in_common(comparison: &Comparison, subjects: &[Subject]) -> Re
             listed(other),
             one.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
         ),
-        None if is_import(run) && is_import(0) => {
+        None if is_import(run) && is_import(0)
+            || verb(run) == Some("watch") && verb(0) == verb(run) =>
+        {
             "a demand has no loads of its own: `rigel fit REPORT TARGET` says which storage \
              carries it"
+                .into()
+        }
+        None if comparison.rounds.is_empty() && verb(run) == verb(0) => {
+            "measure both at the same loads: `rigel report RUN --verbose` shows those of each"
                 .into()
         }
         None if comparison.rounds.is_empty() => {

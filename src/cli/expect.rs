@@ -43,8 +43,8 @@ const SIZE_USUAL: Bytes = Bytes(8 * KIB);
 /// forgiven.
 ///
 /// A profile stands for several: gp3, or gp3:16000,1000 for a volume that is provisioned so. 'rigel
-/// expect list' shows those that are known; a path that ends in .json is one of yours, in the form
-/// that 'rigel expect list --json' shows.
+/// expect list' shows those that are known; a path that ends in .json is one of yours, an object
+/// with its name and expect as 'rigel expect list --json' shows, and FILE.json:2500 gives its values.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "rigel expect [OPTIONS] EXPECTATION|PROFILE... TARGET...\n       rigel expect \

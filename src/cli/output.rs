@@ -5,10 +5,11 @@
 //! and the texts of a journal may contain anything. A rank that only measures leaves results and
 //! remarks to rank 0; its errors are printed.
 
+use super::live::look::ColourMode;
 use rigel_model::{Error, escaped, escaped_json, failed, spoken, unobeyed};
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What becomes of what is printed.
@@ -46,9 +47,31 @@ pub(super) fn note_reader(arguments: &[OsString]) {
         is_set("TF_BUILD") || is_set("GITHUB_ACTIONS") || arguments.iter().any(asks);
 }
 
-/// Prints a result as text; it may be piped to programs.
+/// Prints a result as text; it may be piped to programs. On a terminal with colours the marks of verdicts
+/// have theirs.
 pub(super) fn result(text: &str) {
-    table(&escaped(text));
+    let text = escaped(text);
+    if io::stdout().is_terminal() {
+        table(&marked(&text, ColourMode::of_terminal()));
+    } else {
+        table(&text);
+    }
+}
+
+/// The text with the marks of verdicts, where a line begins with one, in colours.
+fn marked(text: &str, look: ColourMode) -> String {
+    let line = |line: &str| {
+        let mut characters = line.chars();
+        let mark = characters.next().filter(|_| characters.next() == Some(' '));
+        match mark.and_then(|mark| Some((mark, look.mark(mark)?))) {
+            Some((mark, style)) => {
+                let rest = &line[mark.len_utf8()..];
+                format!("{style}{mark}{style:#}{rest}")
+            }
+            None => line.to_string(),
+        }
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// Prints a result in JSON.
@@ -126,4 +149,18 @@ pub(super) fn complain(error: &Error) {
         hint => format!("\n  hint: {hint}"),
     };
     print(&format!("rigel: {}{hint}\n", spoken(error.what())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_at_the_beginning_of_lines_have_colours_where_the_terminal_has() {
+        let text = "✗ Not met: ✗\n\n? undecided\n✓ met\nwhat?\n";
+        assert_eq!(marked(text, ColourMode::Plain), text);
+        let coloured = marked(text, ColourMode::Indexed);
+        assert_eq!(coloured.matches("\u{1b}[0m").count(), 3, "{coloured:?}");
+        assert!(coloured.ends_with("met\nwhat?\n"), "{coloured:?}");
+    }
 }

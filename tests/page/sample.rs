@@ -23,6 +23,7 @@ pub(crate) fn page() -> Document {
                        device."
                 .into(),
         },
+        outcome: None,
         about: "A page with everything in it".into(),
         headlines: headlines(),
         trust: Some(RunTrust::of(warned().iter(), &[])),
@@ -88,6 +89,7 @@ fn headlines() -> Vec<Headline> {
         interval: interval.into(),
         note: note.into(),
         exact,
+        tone: Status::Plain,
     })
     .into()
 }

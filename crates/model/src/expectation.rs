@@ -192,6 +192,22 @@ impl Expectation {
         self.load.is_none() && matches!(self.limit.0, Measure::Rate(_))
     }
 
+    /// A limit of throughput in MiB/s, where that is the shorter number: volumes are sold with 125 MiB/s,
+    /// which are 131.072 MB/s.
+    pub fn mib_per_s(&self) -> Option<f64> {
+        // A whole byte per second is known at most.
+        const DIGITS: f64 = 1e6;
+        let (ExpectedOf::Throughput, Measure::Rate(mb)) = (self.of, self.limit.0) else {
+            return None;
+        };
+        let mib = (mb * Self::MIB_OF_MB * DIGITS).round() / DIGITS;
+        let digits = |number: f64| number.to_string().len();
+        (digits(mib) < digits(mb)).then_some(mib)
+    }
+
+    /// MiB in a MB.
+    pub const MIB_OF_MB: f64 = 1e6 / MIB as f64;
+
     /// The limit as a time; `None` if it is a rate.
     pub fn time(&self) -> Option<Nanos> {
         match self.limit.0 {
@@ -261,7 +277,10 @@ impl fmt::Display for Expectation {
     /// The form that [`Expectation::from_str`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.of, self.limit.0) {
-            (ExpectedOf::Throughput, Measure::Rate(rate)) => write!(f, "mbps>={rate}")?,
+            (ExpectedOf::Throughput, Measure::Rate(rate)) => match self.mib_per_s() {
+                Some(mib) => write!(f, "mibps>={mib}")?,
+                None => write!(f, "mbps>={rate}")?,
+            },
             (ExpectedOf::Log, Measure::Rate(rate)) => write!(f, "commits>={rate}/s")?,
             (ExpectedOf::MixedReads, Measure::Rate(rate)) => write!(f, "reads>={rate}")?,
             (ExpectedOf::MixedWrites, Measure::Rate(rate)) => write!(f, "writes>={rate}")?,
@@ -531,7 +550,11 @@ mod tests {
             ("iops>=3000", "iops>=3000"),
             ("iops ≥ 3_000 @ depth:8", "iops>=3000@depth:8"),
             ("mbps>125", "mbps>=125"),
-            ("mibps>=125", "mbps>=131.072"),
+            ("mibps>=125", "mibps>=125"),
+            ("mibps>=118.75±5%", "mibps>=118.75±5%"),
+            ("mbps>=118.75", "mbps>=118.75"),
+            ("mibps>=1000", "mibps>=1000"),
+            ("mbps>=1000", "mbps>=1000"),
             ("p99<2ms@3000/s", "p99<2ms@3000/s"),
             ("p99<2ms@1.5k/s", "p99<2ms@1500/s"),
             ("iops>=100k", "iops>=100000"),

@@ -71,17 +71,27 @@ fn trust(comparison: &Comparison, findings: &[Finding]) -> RunTrust {
 
 /// The report of these runs and their `comparison`; the first run is the baseline.
 pub fn document(runs: &[(&Run, &Subject)], comparison: &Comparison) -> Document {
-    let names = comparison.names.join(", ");
+    let sides: Vec<String> = comparison.sides.iter().map(named).collect();
+    let names = sides.join(", ");
     Document {
         title: format!("{names}: rigel compare"),
         heading: format!("rigel compare of {names}"),
         about: about(comparison),
         conclusion: comparison.conclusion(),
+        outcome: comparison.outcome(),
         headlines: figures(comparison),
         trust: Some(trust(comparison, &comparison.findings())),
         standing: Vec::new(),
         next: Vec::new(),
         sections: sections(runs, comparison),
+    }
+}
+
+/// A side by its name; where that is a letter, with its first run.
+fn named(side: &ComparedSide) -> String {
+    match &side.runs[..] {
+        [first, _, ..] => format!("{} ({}, …)", side.name, first.name),
+        _ => side.name.clone(),
     }
 }
 
@@ -161,6 +171,7 @@ fn ratio(index: usize, row: &Row, side: usize, (change, judged): (Change, &str))
         interval,
         note: format!("{judged}: {before} and {after}"),
         exact: change.ratio,
+        ..Headline::default()
     }
 }
 
@@ -178,6 +189,7 @@ fn of_events(index: usize, row: &Row, side: usize, change: Change) -> Headline {
             value(row, 0)
         ),
         exact: row.figures[run].map_or(0.0, |figure| figure.value),
+        ..Headline::default()
     }
 }
 

@@ -3,8 +3,8 @@
 //! format has one renderer ([`super::text`], [`super::html`]) for all verbs.
 
 pub use rigel_analyse::quantity::Unit;
+use rigel_analyse::{BoundVerdict, Limits, median};
 pub use rigel_analyse::{CauseFound, Conclusion, RunTrust, Status};
-use rigel_analyse::{Limits, median};
 use rigel_model::spoken;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -34,6 +34,8 @@ pub struct Document {
     pub about: String,
     /// The conclusion and its rating.
     pub conclusion: Conclusion,
+    /// The outcome that the exit status says; `None` if it says only whether the run is complete.
+    pub outcome: Option<BoundVerdict>,
     /// The headline figures, at most [`HEADLINES_MAX`] of which are shown first.
     pub headlines: Vec<Headline>,
     /// How far they can be trusted, and why; `None` if nothing was judged.
@@ -48,6 +50,14 @@ pub struct Document {
 }
 
 impl Document {
+    /// The conclusion's sentences, after the mark of the outcome.
+    pub(super) fn answer(&self) -> String {
+        match self.outcome {
+            Some(outcome) => format!("{} {}", outcome.mark(), self.conclusion.sentence),
+            None => self.conclusion.sentence.clone(),
+        }
+    }
+
     /// The document with the names of servers in its sentences as a person reads them; tables, hints
     /// and commands have them as URLs, to be pasted back.
     pub(super) fn in_words(&self) -> Self {
@@ -114,6 +124,8 @@ pub struct Headline {
     pub note: String,
     /// The exact figure, in the unit of the JSON report.
     pub exact: f64,
+    /// What it is, good or bad, which determines its colour.
+    pub tone: Status,
 }
 
 /// A part of a document with a heading.

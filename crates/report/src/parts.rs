@@ -7,7 +7,7 @@ pub use rigel_analyse::quantity::{
     Amount, UNKNOWN, bound_in_words, bytes, capital, change, count, counted, lasting,
     mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
-use rigel_analyse::{CreditBeyond, Estimate, Interval, NextRun};
+use rigel_analyse::{CreditBeyond, Estimate, Interval, NextRun, Status};
 use std::num::NonZeroU32;
 
 /// A headline rate. `name` is the figure's path in the JSON report.
@@ -47,6 +47,7 @@ pub fn headline(
         interval,
         note,
         exact,
+        tone: Status::Plain,
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn screen(document: &Document) -> String {
     let answered: Vec<&Section> = answered.collect();
     let mut text = format!("{}\n", heading(&in_line(&document.heading)));
     if !document.conclusion.sentence.is_empty() {
-        let _ = write!(text, "\n{}", answer(&document.conclusion.sentence));
+        let _ = write!(text, "\n{}", answer(&document.answer()));
     }
     // A table that is the answer has the figures.
     if answered.is_empty() && !document.headlines.is_empty() {

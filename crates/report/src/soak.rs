@@ -187,10 +187,10 @@ fn spread(result: &Predictability) -> Option<Section> {
         } else {
             figures.greatest_hour
         }?;
-        let (value, share) = (show(hour.value), rounded_percent(hour.of_median));
+        let (value, beside) = (show(hour.value), of_median(hour.of_median));
         let begin = hour.begin.shown(result.resolution);
         Some(format!(
-            "Worst hour of {name}: {value} on average, {share} of the median, from {begin}."
+            "Worst hour of {name}: {value} on average, {beside}, from {begin}."
         ))
     };
     let worst = result
@@ -242,6 +242,7 @@ fn headline(name: &str, label: &str, value: String, note: String, exact: f64) ->
         interval: String::new(),
         note,
         exact,
+        ..Headline::default()
     }
 }
 
@@ -273,19 +274,13 @@ fn of_verdict(result: &Predictability) -> Vec<Headline> {
         };
         if let Some(hour) = hour {
             let note = format!(
-                "{} from {}",
-                show(quantity, hour.value),
+                "{}, from {}",
+                of_median(hour.of_median),
                 hour.begin.shown(result.resolution)
             );
-            let value = rounded_percent(hour.of_median);
-            let name = format!("{of}.{name}.of_median");
-            figures.push(headline(
-                &name,
-                "worst hour, of the median",
-                value,
-                note,
-                hour.of_median,
-            ));
+            let value = show(quantity, hour.value);
+            let name = format!("{of}.{name}.value");
+            figures.push(headline(&name, "worst hour", value, note, hour.value));
         }
         if let Some(variation) = figure.variation {
             let value = parts::percent(variation);
@@ -328,7 +323,11 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         let interval = result
             .share_least
             .map_or_else(String::new, |least| format!("at least {}", share(least)));
-        figures.push(Headline { interval, ..kept });
+        figures.push(Headline {
+            interval,
+            tone: Conclusion::of_outcome(result.outcome).status,
+            ..kept
+        });
     } else if let (Quantity::P99Us, Some(figure)) = (found.judged_by, &found.rate) {
         let median = headline(
             "rate.median",
@@ -372,6 +371,16 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
     }
     figures.truncate(HEADLINES_MAX);
     figures
+}
+
+/// A figure beside the median: `73 % of the median`, `12,770 times the median`.
+fn of_median(factor: f64) -> String {
+    const TIMES: f64 = 10.0;
+    if factor < TIMES {
+        format!("{} of the median", rounded_percent(factor))
+    } else {
+        format!("{} times the median", parts::count(factor.round()))
+    }
 }
 
 /// The used part of an error budget; above the whole, as a multiple.

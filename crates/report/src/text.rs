@@ -37,7 +37,7 @@ pub fn render(document: &Document, extent: Extent) -> String {
         text += &wrapped("", &document.about, 2, WIDTH);
     }
     text.push('\n');
-    text += &wrapped("", &document.conclusion.sentence, 0, WIDTH);
+    text += &wrapped("", &document.answer(), 0, WIDTH);
     if !document.headlines.is_empty() {
         text.push('\n');
         text += &table(&headlines(&document.headlines));

@@ -20,6 +20,15 @@ pub enum BoundVerdict {
 }
 
 impl BoundVerdict {
+    /// The sign before it: met, not met, or not known.
+    pub fn mark(self) -> char {
+        match self {
+            Self::Kept => '✓',
+            Self::Broken => '✗',
+            Self::Undecided | Self::NotMeasured => '?',
+        }
+    }
+
     /// The verdict, if certainty of one or the other is known. Within a margin both may be, and it forgives.
     pub fn of(is_kept: bool, is_broken: bool) -> Self {
         match (is_kept, is_broken) {

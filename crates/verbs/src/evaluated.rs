@@ -277,6 +277,7 @@ impl Evaluated {
             .and_then(verified::sentence);
         let frame = Document {
             next: self.verb.next_commands(),
+            outcome: self.outcome(),
             standing: credit.into_iter().chain(next_run).chain(verified).collect(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };

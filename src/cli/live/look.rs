@@ -23,7 +23,7 @@ const INDEXED: [u8; SHADES] = [17, 24, 60, 243, 245, 143, 185, 227];
 
 /// Colour support of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColourMode {
+pub(in crate::cli) enum ColourMode {
     /// No colours.
     Plain,
     /// 256 colours.
@@ -35,7 +35,7 @@ pub(super) enum ColourMode {
 impl ColourMode {
     /// Chosen by the environment: `NO_COLOR` (no-color.org), `TERM` and `COLORTERM`.
     pub(super) fn of(no_color: Option<&str>, term: &str, colorterm: &str) -> Self {
-        let is_without = ["vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term)
+        let is_without = ["dumb", "vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term)
             || term.ends_with("-m");
         if no_color.is_some_and(|value| !value.is_empty()) || is_without {
             Self::Plain
@@ -44,6 +44,28 @@ impl ColourMode {
         } else {
             Self::Indexed
         }
+    }
+
+    /// That of the terminal which this process has, by the environment.
+    pub(in crate::cli) fn of_terminal() -> Self {
+        let variable = |name: &str| std::env::var(name).ok();
+        Self::of(
+            variable("NO_COLOR").as_deref(),
+            &variable("TERM").unwrap_or_default(),
+            &variable("COLORTERM").unwrap_or_default(),
+        )
+    }
+
+    /// Style of the mark of a verdict; `None` of another character, and without colours.
+    pub(in crate::cli) fn mark(self, mark: char) -> Option<Style> {
+        let colour = match mark {
+            _ if self == Self::Plain => return None,
+            '✓' => AnsiColor::Green,
+            '✗' => AnsiColor::Red,
+            '?' => AnsiColor::Yellow,
+            _ => return None,
+        };
+        Some(colour.on_default().bold())
     }
 
     /// The symbol and style of a cell of the heat map; `level` from 0, the lowest, to [`SHADES`] -

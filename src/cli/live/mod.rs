@@ -12,7 +12,7 @@ mod draw;
 #[cfg(test)]
 #[path = "../../../tests/common/golden.rs"]
 mod golden;
-mod look;
+pub(super) mod look;
 mod point;
 mod screen;
 mod state;
@@ -123,7 +123,7 @@ fn keep_drawing(shared: &Shared) {
     // If that is not permitted, it draws anyway.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
     let mut view = draw::FrameOptions {
-        look: look_of_terminal(),
+        look: ColourMode::of_terminal(),
         frozen: false,
         help: false,
     };
@@ -169,14 +169,4 @@ fn keep_drawing(shared: &Shared) {
             }
         });
     }
-}
-
-fn look_of_terminal() -> ColourMode {
-    let variable = |name: &str| std::env::var(name).ok();
-    let term = variable("TERM").unwrap_or_default();
-    ColourMode::of(
-        variable("NO_COLOR").as_deref(),
-        &term,
-        &variable("COLORTERM").unwrap_or_default(),
-    )
 }

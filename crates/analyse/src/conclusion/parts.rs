@@ -46,6 +46,15 @@ impl Conclusion {
         Self { status, ..self }
     }
 
+    /// A conclusion of which only the outcome is known.
+    pub fn of_outcome(outcome: BoundVerdict) -> Self {
+        let good = Self {
+            status: Status::Good,
+            ..Self::default()
+        };
+        good.with_outcome(outcome)
+    }
+
     /// The same with the rating of this outcome: what is not met, or was not measured, is bad.
     #[must_use]
     pub fn with_outcome(self, outcome: BoundVerdict) -> Self {

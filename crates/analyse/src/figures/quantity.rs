@@ -225,11 +225,15 @@ fn grouped(value: f64) -> String {
     text
 }
 
-/// A factor as a change in percent, with a sign unless it is none: `+1.5`, `0.0`.
+/// A factor as a change in percent, with a sign unless it is none: `+1.5`, `−1.5`, `0.0`.
 fn signed(factor: f64, digits: usize) -> String {
     let text = format!("{:+.digits$}", (factor - 1.0) * 100.0);
     let is_none = text.bytes().all(|byte| !(b'1'..=b'9').contains(&byte)) && factor.is_finite();
-    if is_none { text[1..].into() } else { text }
+    if is_none {
+        text[1..].into()
+    } else {
+        text.replace('-', "−")
+    }
 }
 
 /// `31.5`, `0.03`, `0.00123`. Differences below a billionth are meaningless for counted values.
@@ -452,7 +456,7 @@ mod tests {
             [1.0, 0.999_999, 0.5].map(share),
             ["100.00 %", "99.99 %", "50.00 %"]
         );
-        assert_eq!([1.015, 0.7].map(change), ["+1.5 %", "-30.0 %"]);
+        assert_eq!([1.015, 0.7].map(change), ["+1.5 %", "−30.0 %"]);
         assert_eq!(
             [0.0123, 0.0996, 1.0].map(rounded_percent),
             ["1.2 %", "10 %", "100 %"]

@@ -143,7 +143,7 @@ mod tests {
     fn a_row_says_the_change_its_interval_and_the_judgement() {
         assert_eq!(
             words(&row(1.015, 0.996, Some(1.034))),
-            "+1.5 % (-0.4 to +3.4 %), worse"
+            "+1.5 % (−0.4 to +3.4 %), worse"
         );
         assert_eq!(
             words(&row(1.5, 1.2, None)),

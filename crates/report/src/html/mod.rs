@@ -10,11 +10,12 @@ mod figures;
 mod heat;
 
 use super::document::{
-    Block, CauseFound, Chart, Document, Headline, Plot, RunTrust, Section, Table,
+    Block, CauseFound, Chart, Conclusion, Document, Headline, Plot, RunTrust, Section, Status,
+    Table,
 };
 use super::parts;
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rigel_analyse::TrustLevel;
+use rigel_analyse::{BoundVerdict, TrustLevel};
 use rigel_model::{Finding, Severity, Weight};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -132,11 +133,29 @@ fn answer(document: &Document) -> String {
         + &paragraph(more);
     format!(
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n<h2 \
-         id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer\">{}</p>\n\
+         id=\"answer-title\" class=\"unseen\">Answer</h2>\n<p class=\"answer\">{}{}</p>\n\
          {}{figures}{more}</section>\n",
+        document.outcome.map_or_else(String::new, mark),
         escape::prose(first),
         document.trust.as_ref().map_or_else(String::new, trust),
     )
+}
+
+/// The mark of an outcome, before the answer.
+fn mark(outcome: BoundVerdict) -> String {
+    let class = class_of(Conclusion::of_outcome(outcome).status);
+    let mark = outcome.mark();
+    format!("<span class=\"tone {class}\" aria-hidden=\"true\">{mark}</span> ")
+}
+
+/// The class of what has this tone.
+fn class_of(tone: Status) -> &'static str {
+    match tone {
+        Status::Good => "good",
+        Status::Plain => "plain",
+        Status::Warning => "warning",
+        Status::Bad => "bad",
+    }
 }
 
 /// The line of trust, as the text has it, after a sign.
@@ -176,8 +195,12 @@ fn headline(figure: &Headline) -> String {
     } else {
         String::new()
     };
+    let class = match figure.tone {
+        Status::Plain => String::new(),
+        tone => format!(" class=\"{}\"", class_of(tone)),
+    };
     format!(
-        "<div data-name=\"{}\" data-value=\"{exact}\"><dt>{}</dt><dd \
+        "<div data-name=\"{}\" data-value=\"{exact}\"{class}><dt>{}</dt><dd \
          class=\"value\">{}</dd>{}{}</div>",
         escape::html(&figure.name),
         escape::html(&figure.label),

@@ -4,8 +4,8 @@ use super::profile::ProfileUsed;
 use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine};
 use rigel_analyse::conclusion::parts::{Conclusion, Objections, failed, time_to_decide};
-use rigel_analyse::figures::quantity::{Amount, counted, listed, rounded_length};
-use rigel_analyse::{BoundVerdict, ExpectedLimit, Limits};
+use rigel_analyse::figures::quantity::{Amount, Unit, counted, listed, rounded_length};
+use rigel_analyse::{BoundVerdict, Estimate, ExpectedLimit, Limits};
 use rigel_model::record::journal::Header;
 use rigel_model::{Expectation, Measure};
 
@@ -92,6 +92,14 @@ pub(super) fn said(line: &ExpectedLine) -> String {
     }
 }
 
+/// A figure of a line, in the unit in which it is expected.
+pub(super) fn amount(line: &ExpectedLine, figure: Estimate) -> Amount {
+    match line.condition.mib_per_s() {
+        Some(_) => Amount::new(figure.scaled(Expectation::MIB_OF_MB), Unit::MibPerSecond),
+        None => Amount::new(figure, line.unit),
+    }
+}
+
 /// The figure of a line with its interval, or what is not met besides it.
 pub(super) fn figure(line: &ExpectedLine) -> String {
     if line.outcome == BoundVerdict::Broken && !line.why.is_empty() {
@@ -100,7 +108,7 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
     let Some(figure) = line.figure else {
         return "no figure".into();
     };
-    let amount = Amount::new(figure, line.unit);
+    let amount = self::amount(line, figure);
     if let Measure::Max(_) = line.condition.limit.0 {
         return format!("{amount} in {}", rounded_length(line.measured_s));
     }
@@ -110,7 +118,7 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
             low,
             high: Some(high),
         }) if low <= 0.0 => {
-            let high = Amount::new(high.into(), line.unit);
+            let high = self::amount(line, high.into());
             format!("{amount} (at most {high})")
         }
         // The limit itself is no figure that was measured.
@@ -118,7 +126,7 @@ pub(super) fn figure(line: &ExpectedLine) -> String {
             low,
             high: Some(high),
         }) if is_cut(line, high) => {
-            let [low, high] = [low, high].map(|end| Amount::new(end.into(), line.unit));
+            let [low, high] = [low, high].map(|end| self::amount(line, end.into()));
             format!("{amount} ({low} to below {high})")
         }
         _ => amount.in_cell(),
@@ -171,8 +179,6 @@ fn more_in_words(line: &ExpectedLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rigel_analyse::Estimate;
-    use rigel_analyse::figures::quantity::Unit;
 
     #[test]
     fn a_line_says_what_is_known_and_what_would_decide_it() {

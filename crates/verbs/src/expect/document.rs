@@ -3,8 +3,7 @@
 use super::conclusion;
 use super::request::ExpectRequest;
 use super::result::{ExpectResult, ExpectedLine, words};
-use rigel_analyse::BoundVerdict;
-use rigel_analyse::figures::quantity::Amount;
+use rigel_analyse::{BoundVerdict, Conclusion};
 use rigel_model::record::journal::Run;
 use rigel_report::columns::TableOf;
 use rigel_report::document::{Document, HEADLINES_MAX, Headline, Section};
@@ -50,7 +49,9 @@ pub(crate) fn lines(run: &Run, found: &ExpectResult) -> Section {
         BoundVerdict::Kept => 3,
     });
     let table = TableOf::of("Expectations", ranked)
-        .text("outcome", |line| words(line.outcome))
+        .text("outcome", |line| {
+            format!("{} {}", line.outcome.mark(), words(line.outcome))
+        })
         .text("expected", |line| line.condition)
         .text("measured", |line| conclusion::figure(line))
         .number("operations", |line| parts::count(line.operations as f64))
@@ -62,7 +63,12 @@ pub(crate) fn lines(run: &Run, found: &ExpectResult) -> Section {
     let profiles = request.map_or_else(Vec::new, |request| request.profiles);
     let sources = profiles
         .iter()
-        .map(|from| format!(" {} by {}, {}.", from.name, from.source, from.date));
+        .filter(|from| !from.source.is_empty() || !from.date.is_empty())
+        .map(|from| {
+            let of = [&from.source, &from.date].map(String::as_str);
+            let known: Vec<&str> = of.into_iter().filter(|text| !text.is_empty()).collect();
+            format!(" {} by {}.", from.name, known.join(", "))
+        });
     let moment = if found.is_sequential {
         " at every moment of the run"
     } else {
@@ -80,15 +86,19 @@ fn headlines(found: &ExpectResult) -> Vec<Headline> {
     let lines = found.lines.iter().enumerate();
     let figures = lines.filter_map(|(at, line)| {
         let figure = line.figure?;
-        let amount = Amount::new(figure, line.unit);
-        Some(parts::headline(
+        let amount = conclusion::amount(line, figure);
+        let headline = parts::headline(
             &format!("expect.lines.{at}.figure.value"),
             &line.condition.to_string(),
             figure.value,
             amount.to_string(),
             amount.range(),
-            words(line.outcome).into(),
-        ))
+            format!("{} {}", line.outcome.mark(), words(line.outcome)),
+        );
+        Some(Headline {
+            tone: Conclusion::of_outcome(line.outcome).status,
+            ..headline
+        })
     });
     figures.take(HEADLINES_MAX).collect()
 }

@@ -3,6 +3,7 @@
 
 use rigel_model::{Bytes, Error, Expectation, Moment, files, letters_changed, usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
@@ -16,23 +17,21 @@ const CHANGED_MOST: usize = 2;
 const ENDING: &str = ".json";
 
 /// Expectations under a name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Profile {
     /// What is given in place of the expectations.
     pub name: String,
-    /// What it is about, in a few words.
+    /// What it is about, in a few words; may be empty.
     pub about: String,
-    /// Where its figures come from: the address of a page, or of the people who decided them.
+    /// Where its figures come from: the address of a page, or of the people who decided them; may be
+    /// empty.
     pub source: String,
-    /// The day on which they stood there, as `2026-11-25`.
+    /// The day on which they stood there, as `2026-11-25`; may be empty.
     pub date: String,
     /// Bytes of a small I/O, as `16KiB`; 8 KiB if it is absent.
-    #[serde(default)]
     pub size: Option<String>,
     /// Names of figures that may follow the profile's name, as in `gp3:16000,1000`, each with what
     /// holds where it is left out.
-    #[serde(default)]
     pub values: Vec<(String, Option<f64>)>,
     /// What is expected; `{iops}` stands for the figure of that name.
     pub expect: Vec<String>,
@@ -75,29 +74,29 @@ impl Profile {
     /// # Panics
     /// Never: a test reads them.
     pub fn known() -> Vec<Self> {
-        serde_json::from_str(KNOWN).expect("the known profiles can be read")
+        profiles(KNOWN).expect("the known profiles can be read")
     }
 
-    /// A profile as users write it.
+    /// The profile in a file of a user: one, or a list of one.
     ///
     /// # Errors
     /// It is no profile; `file` is named.
     pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
-        let profile: Self = serde_json::from_str(text).map_err(|error| {
+        let wrong = |why: String| {
             usage!(
-                "'{file}' is not a profile: {error}",
-                "it is an object with name, about, source, date and expect, and may have size and \
-                 values: rigel expect list shows those that are known, --json in this form"
+                "'{file}' is not a profile: {why}",
+                "write it as {EXAMPLE}; 'size' and 'values' may be added, and 'rigel expect list --json' shows \
+                 those that are known"
             )
-        })?;
-        let is_date = profile.date.len() == 10 && profile.date.parse::<Moment>().is_ok();
-        if !is_date || profile.source.trim().is_empty() {
-            return Err(usage!(
-                "'{file}' does not say where and when its figures were found",
-                "give a source, and a date such as 2026-11-25"
-            ));
+        };
+        let mut all = profiles(text).map_err(wrong)?;
+        match (all.pop(), all.len()) {
+            (Some(profile), 0) => Ok(profile),
+            (_, others) => Err(wrong(match others {
+                0 => "its list is empty".into(),
+                _ => format!("it has {} of them, and one is expected", others + 1),
+            })),
         }
-        Ok(profile)
     }
 
     /// What an argument of a command line expects; `None` if it is not meant to be a profile.
@@ -105,19 +104,19 @@ impl Profile {
     /// # Errors
     /// The file cannot be read, or is no profile; or its figures are not those of the profile.
     pub fn named(argument: &str) -> Result<Option<Expected>, Error> {
-        if argument.ends_with(ENDING) {
-            let text = files::read_text(Path::new(argument), files::HAND_WRITTEN_MAX);
+        if let Some((path, figures)) = in_file(argument) {
+            let text = files::read_text(Path::new(path), files::HAND_WRITTEN_MAX);
             let text = text.map_err(|error| {
                 usage!(
-                    "cannot read the profile '{argument}': {error}",
+                    "cannot read the profile '{path}': {error}",
                     "a path that ends in .json is that of a profile of yours"
                 )
             })?;
-            return Self::parse(&text, argument)?.with("").map(Some);
+            return Self::parse(&text, path)?.with(path, figures).map(Some);
         }
         let (name, figures) = argument.split_once(':').unwrap_or((argument, ""));
         let known = Self::known().into_iter().find(|one| one.name == name);
-        known.map(|one| one.with(figures)).transpose()
+        known.map(|one| one.with(name, figures)).transpose()
     }
 
     /// The known name that is nearest to one that is none; `None` if none is near.
@@ -131,15 +130,16 @@ impl Profile {
             .map(|(_, name)| name)
     }
 
-    /// What is expected with these figures behind the name.
-    fn with(&self, figures: &str) -> Result<Expected, Error> {
+    /// What is expected with these figures, where the profile was given by `given_as`, its name or its file.
+    fn with(&self, given_as: &str, figures: &str) -> Result<Expected, Error> {
         let given: Vec<&str> = figures.split(',').filter(|one| !one.is_empty()).collect();
         let name = if given.is_empty() {
             self.name.clone()
         } else {
             format!("{}:{}", self.name, given.join(","))
         };
-        let wrong = |why: String| usage!("'{name}': {why}", "write it as {self}");
+        let usage = self.usage(given_as);
+        let wrong = |why: String| usage!("'{name}': {why}", "write it as {usage}");
         if given.len() > self.values.len() {
             return Err(wrong(format!(
                 "it has {} figures, and {} are given",
@@ -174,20 +174,116 @@ impl Profile {
     }
 }
 
-impl fmt::Display for Profile {
-    /// How it is given: `gp3[:IOPS[,MIBPS]]`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
+/// A profile as users write it.
+const EXAMPLE: &str = r#"{"name": "ours", "expect": ["iops>=3000", "p99<2ms@3000/s"]}"#;
+
+/// The members of a profile.
+const MEMBERS: [&str; 7] = [
+    "name", "about", "source", "date", "size", "values", "expect",
+];
+
+/// The file of a user's profile, and the figures behind it: `./ours.json:2500`.
+fn in_file(argument: &str) -> Option<(&str, &str)> {
+    if argument.ends_with(ENDING) {
+        return Some((argument, ""));
+    }
+    let (path, figures) = argument.rsplit_once(':')?;
+    path.ends_with(ENDING).then_some((path, figures))
+}
+
+/// The profiles of a text: a list of them, or one. Else what is wrong with it, in words that do not ask for
+/// knowledge of the program.
+fn profiles(text: &str) -> Result<Vec<Profile>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        format!(
+            "it is no JSON, as of line {}, column {}",
+            error.line(),
+            error.column()
+        )
+    })?;
+    match value {
+        Value::Array(all) => all.iter().map(profile).collect(),
+        one => Ok(vec![profile(&one)?]),
+    }
+}
+
+fn profile(value: &Value) -> Result<Profile, String> {
+    let Some(members) = value.as_object() else {
+        return Err(format!("{value} stands where an object is expected"));
+    };
+    if let Some(unknown) = members
+        .keys()
+        .find(|name| !MEMBERS.contains(&name.as_str()))
+    {
+        let known = MEMBERS.join(", ");
+        return Err(format!("it has '{unknown}', and a profile has {known}"));
+    }
+    let text = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(format!("its '{name}' is {other}, and not a text")),
+    };
+    let list = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(&[][..]),
+        Some(Value::Array(all)) => Ok(&all[..]),
+        Some(other) => Err(format!("its '{name}' is {other}, and not a list")),
+    };
+    let expect = list("expect")?.iter().map(|one| {
+        let text = one.as_str().map(str::to_string);
+        text.ok_or_else(|| format!("{one} in its 'expect' is not a text such as \"iops>=3000\""))
+    });
+    let value = |pair: &Value| {
+        let pair = serde_json::from_value::<(String, Option<f64>)>(pair.clone());
+        pair.map_err(|_| {
+            "its 'values' are not pairs such as [\"iops\", 3000], with null where none is usual"
+                .to_string()
+        })
+    };
+    let profile = Profile {
+        name: text("name")?.ok_or("it has no 'name'")?,
+        about: text("about")?.unwrap_or_default(),
+        source: text("source")?.unwrap_or_default(),
+        date: text("date")?.unwrap_or_default(),
+        size: text("size")?,
+        values: list("values")?
+            .iter()
+            .map(value)
+            .collect::<Result<_, _>>()?,
+        expect: expect.collect::<Result<_, _>>()?,
+    };
+    if profile.expect.is_empty() {
+        return Err("it has no 'expect', or nothing in it".into());
+    }
+    let is_date = profile.date.len() == 10 && profile.date.parse::<Moment>().is_ok();
+    if !profile.date.is_empty() && !is_date {
+        return Err(format!(
+            "its 'date' is '{}', and not a day such as 2026-11-25",
+            profile.date
+        ));
+    }
+    Ok(profile)
+}
+
+impl Profile {
+    /// How it is given by its name or file: `gp3[:IOPS[,MIBPS]]`.
+    fn usage(&self, given_as: &str) -> String {
+        let mut text = given_as.to_string();
         for (at, (value, usual)) in self.values.iter().enumerate() {
             let sign = if at == 0 { ':' } else { ',' };
-            let value = value.to_uppercase();
-            match usual {
-                Some(_) => write!(f, "[{sign}{value}")?,
-                None => write!(f, "{sign}{value}")?,
+            if usual.is_some() {
+                text.push('[');
             }
+            text.push(sign);
+            text += &value.to_uppercase();
         }
         let left_out = self.values.iter().filter(|(_, usual)| usual.is_some());
-        f.write_str(&"]".repeat(left_out.count()))
+        text + &"]".repeat(left_out.count())
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.usage(&self.name))
     }
 }
 
@@ -207,13 +303,13 @@ mod tests {
             let text = serde_json::to_string(&profile).unwrap();
             assert_eq!(Profile::parse(&text, "again").unwrap(), profile);
             let figures = vec!["5000"; profile.values.len()].join(",");
-            profile.with(&figures).unwrap();
+            profile.with(&profile.name, &figures).unwrap();
             let has_all = profile.values.iter().all(|(_, usual)| usual.is_some());
-            assert_eq!(profile.with("").is_ok(), has_all, "{profile}");
+            assert_eq!(profile.with("it", "").is_ok(), has_all, "{profile}");
         }
         assert_eq!(
             expected("gp3"),
-            ["iops>=3000±5%", "mbps>=131.072±5%", "mean<10ms@depth:1"]
+            ["iops>=3000±5%", "mibps>=125±5%", "mean<10ms@depth:1"]
         );
         assert_eq!(
             expected("premium-v2:16_000,500"),
@@ -236,11 +332,60 @@ mod tests {
             let refused = Profile::named(argument).unwrap_err().to_string();
             assert!(refused.contains(why), "{argument}: {refused}");
         }
-        let said = |text: &str| Profile::parse(text, "ours.json").unwrap_err().to_string();
-        assert!(said("{}").contains("missing field"));
-        assert!(said("[]").contains("'ours.json' is not a profile"));
-        let undated = r#"{"name":"a","about":"b","source":"c","date":"today","expect":[]}"#;
-        assert!(said(undated).contains("where and when"));
+    }
+
+    #[test]
+    fn a_profile_of_ones_own_is_what_the_list_shows_and_says_what_it_lacks() {
+        let read = |text: &str| Profile::parse(text, "ours.json");
+        // The list as it is printed, with one of its profiles.
+        let shown = serde_json::to_string_pretty(&Profile::known()[..1]).unwrap();
+        assert_eq!(read(&shown).unwrap(), Profile::known()[0]);
+        assert_eq!(read(EXAMPLE).unwrap().expect.len(), 2);
+        let ours = r#"{"name": "orders", "expect": ["iops>={rate}"], "values": [["rate", null]]}"#;
+        let ours = read(ours).unwrap();
+        let expected = ours.with("./ours.json", "2500").unwrap();
+        assert_eq!(expected.expectations[0].to_string(), "iops>=2500");
+        let hint = ours.with("./ours.json", "").unwrap_err();
+        assert_eq!(hint.hint(), "write it as ./ours.json:RATE");
+        assert_eq!(in_file("./ours.json:2500"), Some(("./ours.json", "2500")));
+        assert_eq!(in_file("gp3:2500"), None);
+        for (text, why) in [
+            ("{}", "it has no 'name'"),
+            ("[]", "its list is empty"),
+            ("[1]", "1 stands where an object is expected"),
+            ("{\"name\": 1}", "its 'name' is 1, and not a text"),
+            ("{\"name\": \"a\"}", "it has no 'expect'"),
+            ("{\"name\": \"a\",\n", "no JSON, as of line 2"),
+            (
+                "{\"expects\": []}",
+                "it has 'expects', and a profile has name",
+            ),
+            (
+                r#"{"name": "a", "expect": ["b"], "date": "today"}"#,
+                "not a day such as",
+            ),
+            (
+                r#"{"name": "a", "expect": [3]}"#,
+                "3 in its 'expect' is not a text",
+            ),
+            (
+                r#"{"name": "a", "expect": ["b"], "values": ["c"]}"#,
+                "are not pairs such as",
+            ),
+        ] {
+            let said = read(text).unwrap_err().to_string();
+            assert!(
+                said.contains(why) && said.contains("ours.json"),
+                "{text}: {said}"
+            );
+        }
+        let two = serde_json::to_string(&Profile::known()[..2]).unwrap();
+        assert!(
+            read(&two)
+                .unwrap_err()
+                .to_string()
+                .contains("it has 2 of them")
+        );
     }
 
     #[test]
