@@ -2,6 +2,7 @@
 
 // ---- drawing on uPlot's canvas ----
 
+/** One for each of the eight colours: two of them are blue. */
 const MARKERS = [
   (pen, x, y, r) => pen.arc(x, y, r, 0, 2 * Math.PI),
   (pen, x, y, r) => pen.rect(x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8),
@@ -24,7 +25,31 @@ const MARKERS = [
       [x + r * 1.2, y - r],
       [x - r * 1.2, y - r],
     ]),
+  (pen, x, y, r) => polygon(pen, plus(x, y, r * 1.3, 0)),
+  (pen, x, y, r) => polygon(pen, plus(x, y, r * 1.4, Math.PI / 4)),
+  (pen, x, y, r) =>
+    polygon(pen, [
+      [x - r * 1.2, y - r],
+      [x, y],
+      [x + r * 1.2, y - r],
+      [x + r * 1.2, y + r],
+      [x, y],
+      [x - r * 1.2, y + r],
+    ]),
 ];
+/** The corners of a plus, turned. */
+const plus = (x, y, r, turned) => {
+  const thick = r * 0.35;
+  const arm = [
+    [thick, -thick],
+    [r, -thick],
+    [r, thick],
+  ];
+  return [0, 1, 2, 3].flatMap((quarter) => {
+    const [cos, sin] = [Math.cos(turned + (quarter * Math.PI) / 2), Math.sin(turned + (quarter * Math.PI) / 2)];
+    return arm.map(([dx, dy]) => [x + dx * cos - dy * sin, y + dx * sin + dy * cos]);
+  });
+};
 const polygon = (pen, points) => {
   points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.closePath();

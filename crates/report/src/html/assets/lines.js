@@ -61,7 +61,8 @@ const optionsOf = (chart, panel, last, width, height) => {
   const kept = () => chart.view;
   const scales = { x: { time: false, auto: false, distr: panel.x.log ? 3 : 1, range: kept }, y: scaleOf(panel.y, 'y') };
   if (panel.right) scales.right = scaleOf(panel.right, 'right');
-  const right = panel.right ? 0 : chart.anyRight ? side(width) : 24;
+  // The last label, such as a time with its seconds, is centred below the edge of the plot.
+  const right = panel.right ? 0 : chart.anyRight ? side(width) : 34;
   return {
     width,
     height,
@@ -127,6 +128,9 @@ const swatch = (one) => {
       'M12 1.5 16.5 6 12 10.5 7.5 6z',
       'M12 2 16 9H8z',
       'M12 10 16 3H8z',
+      'M11 1.5h2V5h3.5v2H13v3.5h-2V7H7.5V5H11z',
+      'M8.2 3.6 9.6 2.2 12 4.6 14.4 2.2 15.8 3.6 13.4 6 15.8 8.4 14.4 9.8 12 7.4 9.6 9.8 8.2 8.4 10.6 6z',
+      'M8 2.5 12 6 16 2.5v7L12 6 8 9.5z',
     ];
     if (one.shape === 'points' || one.marked) add('path', { d: shapes[one.marker % shapes.length], fill: colour });
   }
@@ -282,7 +286,7 @@ const axesChart = (figure, data) => {
       box.setAttribute('aria-label', `${plot.getAttribute('aria-label')} ${panel.y.label}`);
       plot.append(labels, box);
       const marks = markRows(panel) * MARK_ROW;
-      const height = (several ? 118 : width < 500 ? 230 : printing() ? 210 : 290) + marks + (last ? 24 : 8);
+      const height = (several ? (printing() ? 84 : 118) : printing() ? 160 : width < 500 ? 230 : 290) + marks + (last ? 24 : 8);
       const u = new uPlot(optionsOf(chart, panel, last, width, height), dataOf(panel), box);
       u.over.addEventListener('mouseenter', () => (active = u));
       u.over.addEventListener('mouseleave', () => {

@@ -44,10 +44,10 @@ const theme = () => {
     tell();
     redraw();
   });
-  // Print with the light theme, at the width of paper, with all findings and their hints.
+  // Print with the light theme, at the width of paper, with all that is folded: paper does not open.
   let before, closed;
   window.addEventListener('beforeprint', () => {
-    closed = [...document.querySelectorAll('.findings details:not([open])')];
+    closed = [...document.querySelectorAll('details:not([open]):not(.figures)')];
     closed.forEach((one) => (one.open = true));
     before = root.dataset.theme;
     root.dataset.theme = 'light';
