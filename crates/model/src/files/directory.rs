@@ -324,7 +324,7 @@ pub fn refuse_unsafe(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound && !is_root() => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let above = walk(path, IfMissing::Left)?;
-            refuse_foreign(&above_new(path), &rustix::fs::fstat(&above)?)
+            refuse_above_new(path, &above)
         }
         opened => opened.map(drop),
     }
@@ -374,8 +374,7 @@ fn walk(path: &Path, missing: IfMissing) -> io::Result<OwnedFd> {
             return Err(Errno::LOOP.into());
         }
         if is_missing {
-            // Its owner could move what root makes in it, or put another in its place.
-            refuse_foreign(&above_new(path), &rustix::fs::fstat(&directory)?)?;
+            refuse_above_new(path, &directory)?;
             match rustix::fs::mkdirat(&directory, &step, DIRECTORY_MODE) {
                 Ok(()) | Err(Errno::EXIST) => ahead.push(step),
                 Err(error) => return Err(error.into()),
@@ -442,9 +441,15 @@ fn named(path: &Path) -> String {
     format!("'{}'", or_here(path).display())
 }
 
-/// The last directory of a path that exists.
-fn above_new(path: &Path) -> String {
-    format!("the directory above the new '{}'", path.display())
+/// Refuses, for root, to make `path` in the last directory of it that exists, if another user owns that: they could
+/// move what root makes in it, or put another in its place. Where the caller stands, they chose to.
+fn refuse_above_new(path: &Path, above: impl AsFd) -> io::Result<()> {
+    let (facts, here) = (rustix::fs::fstat(above)?, rustix::fs::stat(".")?);
+    if (facts.st_dev, facts.st_ino) == (here.st_dev, here.st_ino) {
+        return Ok(());
+    }
+    let name = format!("the directory above the new '{}'", path.display());
+    refuse_foreign(&name, &facts)
 }
 
 /// True if others may remove and rename its contents.
