@@ -442,7 +442,7 @@ fn a_soak_continues_when_its_target_returns() {
 fn an_objective_that_is_missed_is_the_exit_status() {
     let place = Place::new("soak-slo");
     let ended = |options: &str, status| {
-        let line = format!("{ROUNDS} --for 20m --slo p99<1s {options}");
+        let line = format!("{ROUNDS} --seed 1 --for 20m --slo p99<1s {options}");
         let output = ends(&place, &line, status);
         String::from_utf8(output.stdout).unwrap().replace('\n', " ")
     };
