@@ -718,7 +718,7 @@ fn a_soak_notices_that_its_file_was_replaced_and_takes_it_up_again_when_it_is_ba
     wait_until("it is not measured", || {
         rounds()
             .last()
-            .is_some_and(|record| is_broken_by(record, "cannot be resumed"))
+            .is_some_and(|record| is_broken_by(record, "was replaced"))
     });
     std::fs::rename(&aside, &file.path).unwrap();
     wait_until("it goes on", || {

@@ -96,7 +96,7 @@ fn a_setting_that_one_server_refuses_leaves_none() {
             "duet --on storage --server-bin {} --vary wal_level=minimal,nonsense --scale 2000",
             bin.display()
         );
-        let refused = ends(&place, &line, 1);
+        let refused = ends(&place, &line, 2);
         assert!(refused.contains("nonsense"), "{refused}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
         for (line, named) in [

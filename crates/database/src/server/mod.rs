@@ -349,7 +349,7 @@ impl Server {
                 let reason = process::reason(&self.place.log_end()).unwrap_or_default();
                 return Err(usage!(
                     "{version} did not start with these settings: {reason}",
-                    "check the names and values of --server-set",
+                    "check the names and values of --server-set, or of --vary",
                     version = self.programs.version
                 ));
             }
