@@ -310,6 +310,7 @@ fn refusal(said: &str) -> Error {
                 .map(|usage| format!("usage: {usage}"));
             usage.or_else(|| tip(text.strip_prefix("tip: ")?))
         })
+        .filter(|hint| !is_far_fetched(hint, &what))
         .chain(["see --help".into()])
         .collect();
     let hints: Vec<String> = own.into_iter().chain(hints).collect();
@@ -329,6 +330,13 @@ fn plainly(what: &str) -> String {
         other => other.replace("..=", " to "),
     };
     format!("{value}': {why}")
+}
+
+/// True if a tip names a subcommand that begins otherwise than the one that was refused: the parser calls 'calibrate'
+/// similar to 'frobnicate'.
+fn is_far_fetched(tip: &str, what: &str) -> bool {
+    let quoted = |text: &str| text.split('\'').nth(1)?.chars().next();
+    tip.contains("similar subcommand") && quoted(tip) != quoted(what)
 }
 
 /// A tip of the parser. It takes a negative number and an unknown option for names of files.
@@ -520,6 +528,13 @@ mod tests {
             super::refusal(said).to_string(),
             format!("unrecognized subcommand 'ornion'\n  hint: {hint}")
         );
+        let far = said
+            .replace("ornion", "frobnicate")
+            .replace("'orion'", "'calibrate'");
+        assert_eq!(
+            super::refusal(&far).to_string(),
+            "unrecognized subcommand 'frobnicate'\n  hint: usage: rigel <COMMAND>; see --help"
+        );
         let own = "error: invalid value 'noon' for '--at <WHICH>': 'noon' is no interval\n  hint: \
                    give peak\n\nFor more information, try '--help'.\n";
         assert_eq!(
@@ -541,11 +556,15 @@ mod tests {
                 "hint: no value is negative; usage",
             ),
             (
-                "rigel curve sim: --seed x",
+                "rigel curve sim: --seed 18446744073709551616",
+                "<N>': it is no whole number from 0 to 18446744073709551615",
+            ),
+            (
+                "rigel curve sim: --workers x",
                 "<N>': it is not a whole number",
             ),
             (
-                "rigel curve sim: --seed 18446744073709551616",
+                "rigel curve sim: --workers 18446744073709551616",
                 "<N>': it is too large",
             ),
             (

@@ -24,7 +24,7 @@ pub struct OutcomeArgs {
     #[arg(long, conflicts_with = "no_progress")]
     pub live: bool,
     /// Seed of the random number generator [default: a new one]
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    #[arg(long, value_name = "N", value_parser = seed, conflicts_with = "resume")]
     pub seed: Option<u64>,
     /// Resume the run in this directory, or with this journal, with its original options
     #[arg(long, value_name = "RUN")]
@@ -46,4 +46,10 @@ impl OutcomeArgs {
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(clock::fresh_seed)
     }
+}
+
+/// Parses a seed.
+fn seed(text: &str) -> Result<u64, String> {
+    let wrong = || format!("it is no whole number from 0 to {}", u64::MAX);
+    text.parse().map_err(|_| wrong())
 }

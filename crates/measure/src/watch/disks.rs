@@ -48,10 +48,19 @@ pub fn disks_below(named: &Path) -> Result<(Vec<WatchedDisk>, Vec<Finding>), Err
 
 /// The device number of what the user named.
 fn number_of(named: &Path) -> Result<(u32, u32), Error> {
+    let hint = "give a directory, a device such as /dev/nvme0n1, or the URL of a database: postgres://HOST/DATABASE, \
+                mysql://HOST/DATABASE";
+    if let Some((scheme, _)) = named.to_string_lossy().split_once("://") {
+        return Err(usage!(
+            "'{named}' is no database that can be watched: '{scheme}' is not known",
+            hint,
+            named = named.display()
+        ));
+    }
     let missing = |error: std::io::Error| {
         usage!(
             "cannot look at '{named}': {error}",
-            "give a directory, a device such as /dev/nvme0n1, or the URL of a database",
+            hint,
             named = named.display()
         )
     };

@@ -560,7 +560,15 @@ pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
             existing.display()
         ))
     })?;
-    let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| {
+    let facts = rustix::fs::statvfs(existing).ok();
+    // As /proc and /sys, which are of the kernel.
+    if facts.as_ref().is_some_and(|facts| facts.f_blocks == 0) {
+        return Err(unusable(format!(
+            "'{}' is on a filesystem without any space for files",
+            existing.display()
+        )));
+    }
+    let free = facts.map_or(u64::MAX, |facts| {
         facts.f_bavail.saturating_mul(facts.f_frsize)
     });
     if free < FREE_MIN.0 {
