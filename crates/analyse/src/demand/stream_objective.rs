@@ -84,7 +84,7 @@ pub fn objective_in_words(objective: Objective) -> String {
 }
 
 /// The objective of a stream of this interval where none is given; `None` if it must only be served.
-/// `findings` are what speaks against the demand.
+/// `findings` are the doubts about the demand.
 pub fn assumed(
     interval: &DemandInterval,
     stream: &DemandStream,

@@ -1,4 +1,4 @@
-//! What speaks against figures of another tool: the five checks of arithmetic, and what the tool itself says.
+//! Doubts about figures of another tool: the five checks of arithmetic, and what the tool itself says.
 //!
 //! Input: one imported source. Output: findings, each with both figures. Every source passes through here; reports
 //! of databases also have tables of their own to compare ([`crate::demand`]).

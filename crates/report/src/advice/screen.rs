@@ -45,7 +45,7 @@ fn beside(header: &Header, terms: AdviceTerms) -> String {
     text
 }
 
-/// What speaks against the demand, a line for each finding; notes are left for the full text, but for
+/// Doubts about the demand, a line for each finding; notes are left for the full text, but for
 /// what makes it more.
 fn against_demand(demand: &DemandAgainst) -> String {
     let is_shown = |finding: &&Finding| {
