@@ -1,7 +1,9 @@
 //! Shared by the benchmarks: settings from the command line, and the working folder.
 
+use rigel_model::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Settings of a benchmark.
 pub(crate) struct Settings {
@@ -11,6 +13,10 @@ pub(crate) struct Settings {
     pub(crate) seconds: u32,
     /// Number of rounds.
     pub(crate) rounds: u32,
+    /// True if the command line has that number.
+    pub(crate) has_rounds: bool,
+    /// When a part ends before it has done all rounds.
+    pub(crate) length: Option<Duration>,
     /// Size of the test file.
     pub(crate) size_gib: u32,
     /// Folder of the test files.
@@ -30,6 +36,8 @@ impl Settings {
             parts: Vec::new(),
             seconds,
             rounds,
+            has_rounds: false,
+            length: None,
             size_gib: 4,
             folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench"),
             rigel: env!("CARGO_BIN_EXE_rigel").into(),
@@ -56,7 +64,11 @@ impl Settings {
             // Benchmarks that count runs of a program call its options so.
             match argument.as_str() {
                 "--seconds" => settings.seconds = number()?,
-                "--rounds" | "--runs" => settings.rounds = number()?,
+                "--rounds" | "--runs" => (settings.rounds, settings.has_rounds) = (number()?, true),
+                "--for" => {
+                    let length: Nanos = value.parse().map_err(|error| format!("{error}"))?;
+                    settings.length = Some(Duration::from_nanos(length.0));
+                }
                 "--size-gib" => settings.size_gib = number()?,
                 "--folder" => settings.folder = absolute(&value)?,
                 "--rigel" | "--program" => settings.rigel = absolute(&value)?,

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::lookup::{self, Printed, knee};
-use super::modelled;
+use super::modelled::{self, Device, EXACTLY, SMALL};
 use super::table::{self, Said, Tally, distribution, head, median, rows, share};
 use serde_json::Value;
 
@@ -117,7 +117,9 @@ pub(crate) fn sustained(bench: &Bench) -> Result<(), String> {
     for (row, (target, bound, truth_of_knee)) in BOUNDED.into_iter().enumerate() {
         let spec = modelled::spec(target);
         let of_bound = bound.parse().map_err(|error| format!("{bound}: {error}"))?;
-        let truth = modelled::greatest_rate(&spec, of_bound);
+        let device = Device::of(&spec, SMALL);
+        let truth = device.greatest_rate(of_bound, EXACTLY);
+        let truth = truth.ok_or(format!("{target} never keeps {bound}"))?;
         let runs = bench.each(row, |_| format!("calibrate {target} --max-latency {bound}"))?;
         let found: Vec<Printed> = runs.iter().filter_map(lookup::sustained).collect();
         let mut tally = Tally::default();
@@ -133,10 +135,14 @@ pub(crate) fn sustained(bench: &Bench) -> Result<(), String> {
             (squares / number).sqrt(),
             tally.cells()
         ));
-        let (truth, mut tally) = (modelled::capacity(&spec), Tally::default());
+        let (truth, mut tally) = (device.capacity(), Tally::default());
         runs.iter()
             .for_each(|run| tally.add(lookup::maximum(run), truth));
-        maxima.push(format!("{target} | {truth:.0}/s | {}", tally.cells()));
+        maxima.push(format!(
+            "{target} | {:.0}/s | {}",
+            truth.middle(),
+            tally.cells()
+        ));
         knees.push(format!("{target} | {}", knee_cells(&runs, truth_of_knee)));
         said.push(format!("{target} | {}", Said::of(&runs).cells()));
     }

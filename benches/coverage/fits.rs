@@ -1,7 +1,7 @@
 //! The part `fit`: how many times a device carries a demand.
 
 use super::Bench;
-use super::modelled;
+use super::modelled::{self, Device, EXACTLY, SMALL};
 use super::table::{head, rows, share};
 use rigel_model::{Bound, Nanos};
 use serde_json::Value;
@@ -51,7 +51,9 @@ pub(crate) fn fit(bench: &Bench) -> Result<(), String> {
             latency: Nanos::from_millis(bound_ms.into()),
             quantile: 0.99,
         };
-        let truth = modelled::greatest_rate(&modelled::spec(target), bound) / demanded;
+        let spec = modelled::spec(target);
+        let rate = Device::of(&spec, SMALL).greatest_rate(bound, EXACTLY);
+        let truth = rate.ok_or(format!("{target} never keeps the bound"))? / demanded;
         let demand = bench.folder.join(format!("demand-{row}.csv"));
         let lines = format!(
             "begin,reads_per_second,seconds\n2026-01-01T00:00,{demanded},600\n\

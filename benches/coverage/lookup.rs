@@ -5,11 +5,12 @@
 //! made of several versions.
 
 use rigel_stats::mean::Mean;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A printed figure and the ends of its interval, as far as they are given.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Printed {
     pub(crate) value: f64,
     pub(crate) low: Option<f64>,
@@ -122,6 +123,26 @@ fn scaled(printed: Printed, factor: f64) -> Printed {
         low: printed.low.map(|low| low * factor),
         high: printed.high.map(|high| high * factor),
     }
+}
+
+/// How far the run trusts its figures, in its words; [`GOOD`] if nothing speaks against them.
+pub(crate) fn trust(run: &Value) -> String {
+    run["trust"]["level"].as_str().unwrap_or("-").to_string()
+}
+
+/// See [`trust`].
+pub(crate) const GOOD: &str = "good";
+
+/// Throughput of large reads of a calibration, in bytes per second.
+pub(crate) fn large(run: &Value) -> Option<Printed> {
+    let figure = Printed::of(&run["calibration"]["large"]["mb_per_s"])?;
+    Some(scaled(figure, 1e6))
+}
+
+/// p99 of one reader of a calibration, in seconds.
+pub(crate) fn low_load_p99(run: &Value) -> Option<Printed> {
+    let figure = Printed::of(&run["calibration"]["low_load"]["p99_us"])?;
+    Some(scaled(figure, 1e-6))
 }
 
 /// Max IOPS of a calibration, the headline.

@@ -1,10 +1,12 @@
 //! How often 95 % intervals hold the truth, on models of devices whose truth is known.
 //!
 //!     cargo bench --bench coverage -- [open] [closed] [overload] [stalls] [maximum] [sustained]
-//!                                     [warnings] [compare] [fit] [verdicts] [disk] [--runs 100]
-//!                                     [--program PROGRAM] [--folder target/bench]
+//!                                     [warnings] [compare] [fit] [verdicts] [disk] [random]
+//!                                     [--runs 100] [--for 10min] [--program PROGRAM]
+//!                                     [--folder target/bench]
 //!
 //! Input: the parts to run; all of them but `disk` if none is named. Output: tables in Markdown.
+//! `--for` ends the part `random` after that time; it goes on with the next call.
 //! Each part runs the program on `sim:` targets, in virtual time, many times with its own seeds,
 //! and compares what it prints with closed forms from queueing theory (`truths.rs`), or with a simulation
 //! of its own (`modelled.rs`). `--program`
@@ -21,6 +23,7 @@ mod lookup;
 mod modelled;
 mod pairs;
 mod points;
+mod random;
 mod table;
 mod truths;
 mod verdicts;
@@ -33,7 +36,7 @@ use std::process::{Command, ExitCode, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "open",
     "closed",
     "overload",
@@ -45,9 +48,13 @@ const PARTS: [&str; 11] = [
     "fit",
     "verdicts",
     DISK,
+    // A part's place decides its seeds: a new one comes last.
+    RANDOM,
 ];
 /// Takes half an hour of real time, so it runs only if it is named.
 const DISK: &str = "disk";
+/// The part that ends after a given time, and goes on with the next call.
+const RANDOM: &str = "random";
 const FIRST_SEED: u64 = 5_000_000;
 /// Seeds of one row of a table; a comparison needs six, and `--runs` gives half as many of them.
 const SEEDS_OF_ROW: u64 = 10_000;
@@ -61,6 +68,16 @@ fn main() -> ExitCode {
         settings.parts.retain(|part| part != DISK || disk);
         if settings.rounds > RUNS_MAX {
             return Err(format!("--runs is at most {RUNS_MAX}"));
+        }
+        if settings.length.is_some() {
+            if settings.parts.iter().any(|part| part != RANDOM) {
+                return Err(format!(
+                    "--for is of the part {RANDOM} alone: name it, and no other"
+                ));
+            }
+            if !settings.has_rounds {
+                settings.rounds = RUNS_MAX;
+            }
         }
         let name = format!("coverage-{}", std::process::id());
         let folder = Folder::make(&settings.folder, &name)?;
@@ -82,6 +99,7 @@ fn main() -> ExitCode {
                 "compare" => pairs::compare(&bench)?,
                 "fit" => fits::fit(&bench)?,
                 "verdicts" => verdicts::verdicts(&bench)?,
+                RANDOM => random::random(&bench)?,
                 _ => pairs::disk(&bench)?,
             }
         }
@@ -138,14 +156,25 @@ impl Bench<'_> {
 
     /// The JSON output of one run, whose journal stays in `folder`.
     pub(crate) fn measure(&self, words: &str, seed: u64, folder: &Path) -> Result<Value, String> {
+        self.answer(words, seed, folder).map(|(json, _)| json)
+    }
+
+    /// The JSON output of one run, whose journal stays in `folder`, and the exit status.
+    pub(crate) fn answer(
+        &self,
+        words: &str,
+        seed: u64,
+        folder: &Path,
+    ) -> Result<(Value, Option<i32>), String> {
         let mut words: Vec<String> = words.split(' ').map(str::to_string).collect();
         let out = folder.display().to_string();
         words.extend(["--seed".into(), seed.to_string(), "--out".into(), out]);
         words.extend(["--json".into(), "--no-progress".into()]);
         let output = self.execute(&words)?;
         // Status 3 and 4 are results: no rate met the bound, or it is undecided.
-        serde_json::from_slice(&output.stdout)
-            .map_err(|_| format!("{words:?}: {}", String::from_utf8_lossy(&output.stderr)))
+        let json = serde_json::from_slice(&output.stdout)
+            .map_err(|_| format!("{words:?}: {}", String::from_utf8_lossy(&output.stderr)))?;
+        Ok((json, output.status.code()))
     }
 
     pub(crate) fn execute(&self, words: &[String]) -> Result<Output, String> {

@@ -141,7 +141,7 @@ impl SlowShare {
 }
 
 /// Where `below`, true at first and then false, changes between 0 and `high`.
-fn bisect(high: f64, below: impl Fn(f64) -> bool) -> f64 {
+pub(crate) fn bisect(high: f64, below: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, high);
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);

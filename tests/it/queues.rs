@@ -1,9 +1,14 @@
 //! The closed forms that `make coverage` compares measurements with, against values that are simple
-//! enough to be derived here.
+//! enough to be derived here, and its simulation of devices, against the closed forms.
 
+#[allow(dead_code, reason = "the benchmark uses all of it")]
+#[path = "../../benches/coverage/modelled.rs"]
+mod modelled;
 #[path = "../../benches/coverage/truths.rs"]
 pub(crate) mod truths;
 
+use modelled::{Device, LARGE, SMALL, spec};
+use rigel_model::{Bound, Nanos};
 use truths::{Queue, Saturated, SlowShare};
 
 fn assert_is(value: f64, expected: f64) {
@@ -97,4 +102,77 @@ fn a_slow_share_lengthens_the_queue_by_pollaczek_and_khinchine() {
         share: 1.0,
     };
     assert_is(fixed.mean_response(1.0), 0.75);
+}
+
+/// The number of operations of a simulation here, and how far its figures may be off: four of their deviations.
+const OPERATIONS: f64 = 200_000.0;
+const NEAR: f64 = 0.02;
+
+fn assert_near(value: f64, expected: f64) {
+    let off = (value / expected - 1.0).abs();
+    assert!(off < NEAR, "{value} is not within 2 % of {expected}");
+}
+
+#[test]
+fn a_simulated_device_keeps_its_bound_as_far_as_erlang_says() {
+    // A slow share of nothing leaves M/M/3, and has no closed form.
+    let simulated = spec("sim:3,1ms,slow=1ms@0%");
+    let bound = Bound {
+        latency: Nanos::from_millis(8),
+        quantile: 0.99,
+    };
+    let rate = Device::of(&simulated, SMALL).greatest_rate(bound, OPERATIONS / 100.0);
+    let queue = Queue {
+        servers: 3,
+        service: 1e-3,
+        rate: 0.0,
+    };
+    assert_near(rate.unwrap(), queue.greatest_rate(0.99, 8e-3));
+    // One in fifty takes longer than the bound at any rate; so do all that arrive in the first half of a stall.
+    for late in ["slow=9ms@2%", "stall=1s/20s"] {
+        let late = spec(&format!("sim:3,1ms,{late}"));
+        let rate = Device::of(&late, SMALL).greatest_rate(bound, OPERATIONS / 100.0);
+        assert!(rate.is_none(), "{rate:?}");
+    }
+}
+
+#[test]
+fn simulated_closed_loops_do_what_servers_limits_and_stalls_allow() {
+    for (target, length, expected) in [
+        ("sim:4,1ms", SMALL, 4_000.0),
+        ("sim:4,1ms,fixed,stall=100ms/1s", SMALL, 3_600.0),
+        ("sim:4,1ms,slow=50ms@1%", SMALL, 4.0 / 1.49e-3),
+        ("sim:4,1ms,limit=1500/s", SMALL, 1_500.0),
+        ("sim:4,1ms,limit=1500/s+90000", SMALL, 1_500.0),
+        ("sim:4,1ms,limit=314572800B/s+9000MB", LARGE, 300.0),
+        ("sim:1,1ms,fixed,bandwidth=1048576000B", LARGE, 500.0),
+    ] {
+        let spec = spec(target);
+        let device = Device::of(&spec, length);
+        assert_near(device.closed(256, OPERATIONS).rate, expected);
+        assert_near(device.capacity().high, expected);
+    }
+    // Two thirds of the reads are hits.
+    let cached = spec("sim:1,900us,fixed,cache=2GiB@300us,size=3GiB");
+    let full = Device::of(&cached, SMALL).with_full_cache();
+    assert_near(full.closed(16, OPERATIONS).rate, 1.0 / 500e-6);
+    assert_near(full.idle_quantile(0.99), 900e-6);
+}
+
+#[test]
+fn quantiles_of_an_idle_device_are_those_of_its_service() {
+    for target in [
+        "sim:4,1ms",
+        "sim:4,1ms,slow=20ms@1.5%",
+        "sim:4,1ms,slow=20ms@0.5%",
+        "sim:1,500us,bandwidth=81920000B",
+    ] {
+        let spec = spec(target);
+        let device = Device::of(&spec, SMALL);
+        let simulated = device.closed(1, 5.0 * OPERATIONS).quantile(0.99);
+        assert_near(simulated, device.idle_quantile(0.99));
+    }
+    // A reader that a limit slows down waits for the rest of each interval.
+    let limited = spec("sim:1,1ms,fixed,limit=100/s+5000");
+    assert_near(Device::of(&limited, SMALL).idle_quantile(0.99), 10e-3);
 }
