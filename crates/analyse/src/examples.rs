@@ -95,7 +95,7 @@ pub fn calibration() -> Calibration {
             interval: most.interval(),
             from: 8.0,
             to: 16.0,
-            visits: 6,
+            degrees: 5.0,
         },
         bounded_below: true,
         bounded_above: true,

@@ -67,12 +67,13 @@ pub use point::so_far::SoFar;
 pub use point::sql;
 pub use point::steady::Steady;
 pub use point::summary::{
-    ClassSummary, DeviceBytes, PointSummary, RankClasses, ReportedFigures, VisitFigures, summarise,
+    ClassSummary, PointSummary, RankClasses, ReportedFigures, VisitFigures, summarise,
     summarise_judged, summarise_within,
 };
 pub use point::syncs::SyncSummary;
 pub use point::verified;
 pub use point::visits::{Variation, variation, widen, widen_at};
+pub use point::witness::DeviceBytes;
 pub use preflight_checks::preflight_findings;
 pub use ranks::{
     AloneFigures, CacheReach, FactDifference, HostFigures, HostRounds, HostsAtLoad, LadderGrowth,

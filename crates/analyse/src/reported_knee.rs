@@ -44,7 +44,6 @@ pub fn reported_knee(loads: &[&LoadFigures]) -> Option<ReportedKnee> {
                 effective_n: 1.0,
                 degrees: f64::INFINITY,
             },
-            visits: vec![iops],
             response: load.latency.mean_us? / 1e6,
         })
     };

@@ -6,7 +6,7 @@
 //! loads are judged, nothing between them: how precisely the knee is located depends on the choice
 //! of loads.
 
-use crate::mean::{Interval, Mean, Spread, t_quantile, welch};
+use crate::mean::{Interval, Mean, Spread, t_quantile};
 use serde::Serialize;
 
 /// A point of a closed loop's curve.
@@ -16,8 +16,6 @@ pub struct CurvePoint {
     pub load: f64,
     /// Operations, or bytes, per second.
     pub throughput: Mean,
-    /// Throughput of each visit; the only value of a point that was measured in one piece.
-    pub visits: Vec<f64>,
     /// Mean response time in seconds.
     pub response: f64,
 }
@@ -40,50 +38,39 @@ pub struct Plateau {
     pub from: f64,
     /// Its highest load.
     pub to: f64,
-    /// Number of visits to its loads.
-    pub visits: usize,
+    /// Degrees of freedom of its error.
+    #[serde(skip)]
+    pub degrees: f64,
 }
 
 impl Plateau {
-    /// The mean over `points`, which must be in ascending order of load. Student's t on the visits'
-    /// throughputs, with limits on a logarithmic scale, so that none is negative; but no narrower
-    /// than the points' own intervals imply. `None` if there are no points.
+    /// The mean over `points`, which must be in ascending order of load; with limits on a logarithmic scale, so that
+    /// none is negative. `None` if there are no points.
+    ///
+    /// Their errors are independent, but what is known of them is not: it is the noise of one run. Loads that differ
+    /// by more than their errors make it wider (Birge, Physical Review 40, 1932).
     fn of(points: &[CurvePoint]) -> Option<Self> {
         let (first, last) = (points.first()?, points.last()?);
-        let mean_of = |point: &CurvePoint| {
-            point.visits.iter().sum::<f64>() / point.visits.len().max(1) as f64
+        let (mut sum, mut squares, mut degrees) = (0.0, 0.0, f64::INFINITY);
+        for point in points {
+            sum += point.throughput.value;
+            squares += point.throughput.error.powi(2);
+            degrees = point.throughput.degrees.min(degrees);
+        }
+        let throughput = sum / points.len() as f64;
+        let off = |point: &CurvePoint| (point.throughput.value - throughput).powi(2);
+        let apart = points.iter().map(off).sum::<f64>() / (points.len() as f64 - 1.0).max(1.0);
+        let expected = squares / points.len() as f64;
+        let spread = Spread {
+            error: apart.max(expected).sqrt() / (points.len() as f64).sqrt() / throughput,
+            degrees,
         };
-        let throughput = points.iter().map(mean_of).sum::<f64>() / points.len() as f64;
-        let visits: usize = points.iter().map(|point| point.visits.len()).sum();
-        // What the points' own intervals imply: they include stalls that other loads met.
-        let own = points.iter().map(|point| point.throughput.relative());
-        let of_points = own
-            .reduce(welch)
-            .map_or(0.0, |all| all.half_width() / points.len() as f64);
-        let of_visits = if visits < 2 {
-            0.0
-        } else {
-            let degrees = visits as f64 - 1.0;
-            let squares: f64 = points
-                .iter()
-                .flat_map(|point| &point.visits)
-                .map(|visit| (visit / throughput - 1.0).powi(2))
-                .sum();
-            // The points count equally, whatever the number of their visits.
-            let worth: f64 = points
-                .iter()
-                .map(|point| 1.0 / point.visits.len().max(1) as f64)
-                .sum();
-            let error = (squares / degrees * worth).sqrt() / points.len() as f64;
-            Spread { error, degrees }.half_width()
-        };
-        let precision = of_visits.max(of_points);
         Some(Self {
             throughput,
-            interval: Interval::around(throughput, precision),
+            interval: Interval::around(throughput, spread.half_width()),
             from: first.load,
             to: last.load,
-            visits,
+            degrees,
         })
     }
 
@@ -355,7 +342,6 @@ mod tests {
             CurvePoint {
                 load: *load,
                 throughput,
-                visits: vec![value * (1.0 - error), value, value * (1.0 + error)],
                 response: load / value,
             }
         };

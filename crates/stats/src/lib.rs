@@ -8,5 +8,6 @@ pub mod curve;
 pub mod estimate;
 pub mod knee;
 pub mod mean;
+pub mod noise;
 pub mod robust;
 pub mod verdict;

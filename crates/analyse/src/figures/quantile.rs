@@ -13,6 +13,7 @@
 
 use rigel_model::record::{Band, Histogram};
 use rigel_stats::mean::{Level, Limits, Mean, Spread, spread_in};
+use rigel_stats::noise::{Deviation, Noise};
 
 /// With fewer expected values beyond a quantile than this, batches cannot show its error.
 const BEYOND_MIN: f64 = 10.0;
@@ -116,6 +117,56 @@ fn limits(
     Some(Limits {
         low: low as f64,
         high,
+    })
+}
+
+/// How far a visit's share of values beyond the `q`-quantile of all visits lies from the usual one, as the logarithm of
+/// its odds; `None` if there are no values.
+pub(crate) fn share_beyond(visit: &Histogram, all: &Histogram, q: f64) -> Option<Deviation> {
+    let band = all.quantile(q)?;
+    let part = part_at(&[parts(all, band)], q);
+    let [below, at, count] = parts(visit, band);
+    let beyond = count - below - part * at;
+    let expected = (1.0 - q) * count;
+    // Half a value keeps it finite, and its mean near zero, where hardly any are expected.
+    let odds = |beyond: f64| ((beyond + 0.5) / (count - beyond + 0.5)).ln();
+    Some(Deviation {
+        size: odds(beyond) - odds(expected),
+        counted: variance_of_odds(expected, count),
+    })
+}
+
+/// The variance of the logarithm of the odds of `beyond` among `count` independent values.
+fn variance_of_odds(beyond: f64, count: f64) -> f64 {
+    1.0 / (beyond + 0.5) + 1.0 / (count - beyond + 0.5)
+}
+
+/// The interval of the `q`-quantile of these values, if the share beyond it is as uncertain as this noise of a run
+/// makes that of `visits`. Its upper limit is unknown if no value is left beyond it; there is no interval if even the
+/// maximum value lies below the true quantile with more than half of the probability `error`.
+pub(crate) fn limits_in_noise(
+    times: &Histogram,
+    q: f64,
+    (noise, visits): (Noise, f64),
+    error: f64,
+) -> Option<Limits> {
+    let count = times.count() as f64;
+    if q.max(1.0 - q).powf(count) > error / 2.0 {
+        return None;
+    }
+    let beyond = (1.0 - q) * count;
+    let spread = noise.of_mean(visits, variance_of_odds(beyond, count));
+    let half = Level::one_look(error).errors(spread.degrees, visits) * spread.error;
+    let odds = (1.0 - q) / q;
+    let share = |half: f64| 1.0 - 1.0 / (1.0 + odds * half.exp());
+    let (most, least) = (share(half), share(-half));
+    Some(Limits {
+        low: times.quantile(1.0 - most)?.low as f64,
+        high: if least * count >= 1.0 {
+            Some(times.quantile(1.0 - least)?.high as f64)
+        } else {
+            None
+        },
     })
 }
 

@@ -25,4 +25,6 @@ pub mod steady;
 pub mod summary;
 pub mod syncs;
 pub mod verified;
+pub mod visit_part;
 pub mod visits;
+pub mod witness;

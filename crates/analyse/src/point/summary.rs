@@ -14,19 +14,21 @@ use super::sql::SqlSummary;
 use super::stalls::response_jumps;
 use super::steady::{Steady, steady};
 use super::syncs::{SyncSummary, syncs};
+use super::visit_part::VisitPart;
+use super::witness::{DeviceBytes, witness, witness_warning};
 use crate::figures::confidence::{BoundCheck, Confidence, level_of, whole_windows};
 use crate::figures::latency::{LatencyFigure, LatencySummary};
-use crate::figures::quantity::{count, percent, rounded_percent, time};
-use rigel_model::record::{End, Latencies, PointRecord, StreamRecord, Verified, Window};
+use crate::figures::quantity::{count, rounded_percent, time};
+use rigel_model::record::{End, Histogram, Latencies, PointRecord, StreamRecord, Verified, Window};
 use rigel_model::{
-    Bound, Cause, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Objective,
-    Sample, Step,
+    Bound, Cause, Coordinates, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Step,
 };
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, gamma_limits};
 use rigel_stats::verdict::BoundVerdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Summary of one point.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -191,6 +193,12 @@ pub struct ClassSummary {
     pub steady: Option<Steady>,
     /// The blocks that were touched.
     pub coverage: CoverageSummary,
+    /// What each visit adds to its figures; empty if it was measured in one piece.
+    #[serde(skip)]
+    pub parts: Vec<VisitPart>,
+    /// The response times of all operations.
+    #[serde(skip)]
+    pub times: Arc<Histogram>,
     /// Figures reported by another tool; `None` for what Rigel measured.
     #[serde(rename = "told", skip_serializing_if = "Option::is_none")]
     pub reported: Option<ReportedFigures>,
@@ -205,18 +213,6 @@ pub struct ReportedFigures {
     #[serde(flatten)]
     pub latency: LatencySummary<Option<f64>>,
 }
-
-/// The kernel's count of bytes, and ours.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct DeviceBytes {
-    /// Bytes the devices transferred between the first sample and the last.
-    pub device_bytes: u64,
-    /// Bytes of the operations completed in that time, warm-up included.
-    pub asked_bytes: u64,
-}
-
-/// Allowed relative difference between the kernel's count and ours.
-const WITNESS_TOLERANCE: f64 = 0.02;
 
 /// Fraction of available CPU time in use above which the CPU is the limit.
 const CPU_TOLERANCE: f64 = 0.95;
@@ -273,21 +269,6 @@ impl PointSummary {
             p50_us: latency.map(|latency| latency.p50_us),
             p99_us: latency.map(|latency| latency.p99_us),
         }
-    }
-}
-
-impl DeviceBytes {
-    /// The sum over visits; `None` if one of them is unknown.
-    fn sum(visits: impl Iterator<Item = Option<Self>>) -> Option<Self> {
-        visits
-            .reduce(|one, other| {
-                let (first, second) = (one?, other?);
-                Some(Self {
-                    device_bytes: first.device_bytes.saturating_add(second.device_bytes),
-                    asked_bytes: first.asked_bytes.saturating_add(second.asked_bytes),
-                })
-            })
-            .flatten()
     }
 }
 
@@ -395,8 +376,20 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
         .iter()
         .map(|visit| (visit, summarise(visit)))
         .collect();
+    for (at, class) in classes.iter_mut().enumerate() {
+        let of_visits = visits.iter().filter_map(|(_, visit)| {
+            let (own, expected) = (visit.classes.get(at)?, class.iops * visit.measured_s);
+            Some(VisitPart::of(
+                own.done,
+                expected,
+                [&own.times, &class.times],
+            ))
+        });
+        class.parts = of_visits.collect();
+    }
     let witness = if visits.is_empty() {
-        witness(record, &classes)
+        let done: Vec<u64> = classes.iter().map(|class| class.done).collect();
+        witness(record, &done)
     } else {
         DeviceBytes::sum(visits.iter().map(|(_, visit)| visit.witness))
     };
@@ -508,7 +501,12 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
     let within = bound.map(|bound| {
         let missed = unserved + total.failures();
         let asked = (bound, Level::ONE_LOOK);
-        BoundCheck::of_windows(&total.response.histogram, missed, &windows, asked)
+        BoundCheck::of_windows(
+            &total.response.histogram,
+            missed,
+            (&windows, width_s),
+            asked,
+        )
     });
     let jumps = if open {
         response_jumps(&windows, width_s)
@@ -556,6 +554,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
             steady => steady,
         },
         coverage: CoverageSummary::of(stream),
+        parts: Vec::new(),
+        times: Arc::new(total.response.histogram),
         reported: None,
         failed: total.failed,
     }
@@ -666,26 +666,6 @@ fn latency_with_edges(stream: &StreamRecord, response: &Latencies) -> Option<Lat
     LatencySummary::of(response).map(|latency| LatencySummary {
         max_us: latency.max_us.max(longest_us),
         ..latency
-    })
-}
-
-/// The kernel's count of bytes between the first and the last sample, over all devices.
-fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<DeviceBytes> {
-    let (first, last) = (record.samples.first()?, record.samples.last()?);
-    let bytes = |sample: &Sample, of: fn(&Counters) -> u64| {
-        sample.devices.values().map(of).sum::<u64>() * 512
-    };
-    let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
-    // For databases, `SqlSummary` compares the server's own counts instead.
-    if first.devices.is_empty() || record.streams.iter().any(|stream| stream.sql.is_some()) {
-        return None;
-    }
-    let asked = record.streams.iter().zip(classes);
-    let asked =
-        asked.map(|(stream, class)| (class.done + stream.warm_up_done) * u64::from(stream.length));
-    Some(DeviceBytes {
-        device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)),
-        asked_bytes: asked.sum(),
     })
 }
 
@@ -908,88 +888,13 @@ fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     })
 }
 
-/// True if the point writes to files of logs. Their filesystem notes new sizes and new blocks, and writes the
-/// rest of a block again: no other load, however much it is.
-fn is_of_logs(record: &PointRecord) -> bool {
-    let mut streams = record.asked.iter().flat_map(|point| &point.streams);
-    streams.any(|stream| stream.log.is_some())
-}
-
-fn witness_warning(witness: DeviceBytes, record: &PointRecord) -> Option<Finding> {
-    let cell = record.coordinates;
-    let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
-    if asked <= 0.0 {
-        return None;
-    }
-    let share = device / asked;
-    if share < 1.0 - WITNESS_TOLERANCE {
-        return Some(Finding::warning(
-            FindingName::NotFromDevice,
-            format!(
-                "at {cell} the device transferred only {} of the bytes; the rest did not \
-                 come from it",
-                percent(share)
-            ),
-            "a cache, a hole or another layer served the I/O: measure a completely written file, \
-             with direct I/O",
-        ));
-    }
-    (share > 1.0 + WITNESS_TOLERANCE && !is_of_logs(record)).then(|| {
-        Finding::warning(
-            FindingName::DeviceLoad,
-            format!(
-                "at {cell} the device transferred {} of the requested bytes: it has other \
-                 load",
-                percent(share)
-            ),
-            "measure when the device is otherwise idle; the figures are for the capacity left by \
-             the other load",
-        )
-    })
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     pub(crate) use crate::examples::reads_of_a_millisecond as record;
     use rigel_model::record::Coverage;
-    use rigel_model::{
-        LogKind, Mix, Nanos, Pattern, Point, SqlWork, Stream, Tables, Think, Until, WarmUp,
-    };
+    use rigel_model::{Counters, Nanos, Sample, SqlWork, Tables, Think};
     use rigel_stats::mean::Mean;
-
-    #[test]
-    fn what_a_filesystem_writes_for_a_log_is_no_other_load() {
-        let twice = DeviceBytes {
-            device_bytes: 2_000_000,
-            asked_bytes: 1_000_000,
-        };
-        let mut reads = record();
-        let names = |record: &PointRecord| {
-            let found = witness_warning(twice, record);
-            found.map(|finding| finding.is(FindingName::DeviceLoad))
-        };
-        assert_eq!(names(&reads), Some(true));
-        reads.asked = Some(Box::new(Point {
-            coordinates: reads.coordinates,
-            streams: vec![Stream {
-                name: "log".into(),
-                load: Load::Closed { depth: 1 },
-                mix: Mix::LOG,
-                pattern: Pattern::Sequential { start: 0 },
-                length: 4096,
-                log: Some(LogKind::GROW),
-                objective: None,
-                sql: None,
-                rank: None,
-            }],
-            warm_up: WarmUp::NONE,
-            until: Until::Ops(1),
-            window: Point::second(),
-            seed: 1,
-        }));
-        assert_eq!(names(&reads), None);
-    }
 
     #[test]
     fn the_relaxation_time_is_that_of_a_queue_near_saturation() {

@@ -7,12 +7,71 @@
 
 use super::events::{Events, EventsSeen};
 use super::summary::{ClassSummary, PointSummary, VisitFigures};
+use super::visit_part::{QUANTILES, VisitPart};
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
+use crate::figures::quantile::limits_in_noise;
 use rigel_model::{Coordinates, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile};
+use rigel_stats::noise::{Deviation, Noise};
 use serde::Serialize;
+
+/// The noise of the closed loops of a run that were measured in visits.
+#[derive(Debug, Clone, Copy)]
+struct RunNoise {
+    rate: Noise,
+    beyond: [Option<Noise>; 3],
+}
+
+impl RunNoise {
+    /// That of these loads; `None` if no load was visited twice.
+    fn of<'a>(classes: impl Iterator<Item = &'a ClassSummary> + Clone) -> Option<Self> {
+        let closed = classes.filter(|class| class.offered.is_none());
+        let noise = |part: &dyn Fn(&VisitPart) -> Option<Deviation>| {
+            let loads: Vec<Vec<Deviation>> = closed
+                .clone()
+                .map(|class| class.parts.iter().filter_map(part).collect())
+                .collect();
+            Noise::of(loads.iter().map(Vec::as_slice))
+        };
+        Some(Self {
+            rate: noise(&|part| Some(part.rate))?,
+            beyond: [0, 1, 2].map(|at| noise(&|part: &VisitPart| part.beyond[at])),
+        })
+    }
+
+    /// The intervals of a class in it, with this error; `None` of an open loop, and of one that was measured in one
+    /// piece.
+    fn confidence(&self, class: &ClassSummary, error: f64) -> Option<Confidence> {
+        let visits = class.parts.len() as f64;
+        let latency = class.latency?;
+        if class.offered.is_some() || class.parts.is_empty() || class.iops <= 0.0 {
+            return None;
+        }
+        let spread = self.rate.of_mean(visits, 1.0 / (class.done as f64 + 0.5));
+        let mean = |value: f64| Mean {
+            value,
+            error: spread.error * value,
+            effective_n: visits,
+            degrees: spread.degrees,
+        };
+        let at = Level::one_look(error);
+        let quantiles = [0, 1, 2].map(|at| {
+            let noise = self.beyond[at]?;
+            let limits = limits_in_noise(&class.times, QUANTILES[at], (noise, visits), error)?;
+            Some(limits.scaled(1e-3))
+        });
+        Some(Confidence {
+            iops: mean(class.iops).at(at),
+            // By Little's law a closed loop's mean response time varies as its throughput.
+            mean_us: Some(mean(latency.mean_us).at(at)),
+            p50_us: quantiles[0],
+            p99_us: quantiles[1],
+            p999_us: quantiles[2],
+        })
+    }
+}
 
 /// How much throughput varied from visit to visit, beyond what the visits' own windows explain.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
@@ -161,6 +220,9 @@ fn widen_beside(points: &mut [PointSummary], error: f64, counts: impl Fn(&PointS
     }
     for writes in [false, true] {
         let variation = variation_of(points.iter().filter(|point| counts(point)), writes);
+        let own = |point: &&PointSummary| counts(point) && is_of_group(point.coordinates, writes);
+        let classes = points.iter().filter(own).flat_map(|point| &point.classes);
+        let noise = RunNoise::of(classes);
         let mut evidence = EventsSeen::default();
         for point in points.iter().filter(|point| counts(point)) {
             let is_closing = is_closing(point, writes);
@@ -188,7 +250,14 @@ fn widen_beside(points: &mut [PointSummary], error: f64, counts: impl Fn(&PointS
                 degrees,
             };
             for class in &mut point.classes {
-                widen_class(class, added, at_least);
+                let known = noise.filter(|_| !is_closing);
+                match known.and_then(|noise| noise.confidence(class, error)) {
+                    Some(known) => {
+                        class.confidence = Some(known);
+                        widen_class(class, None, at_least);
+                    }
+                    None => widen_class(class, added, at_least),
+                }
             }
             point.is_widened = true;
         }

@@ -384,7 +384,6 @@ pub fn at_plateau(at: AtLoad, plateau: &Plateau) -> AtLoad {
     if plateau.from >= plateau.to {
         return at;
     }
-    let degrees = (plateau.visits as f64 - 1.0).max(1.0);
     let rate = Estimate::new(plateau.throughput, Some(plateau.interval.into()));
-    at.with_rate(rate.with_degrees(degrees))
+    at.with_rate(rate.with_degrees(plateau.degrees))
 }

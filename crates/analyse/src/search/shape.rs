@@ -8,14 +8,8 @@ use serde::Serialize;
 /// estimate.
 fn curve_point(point: &PointSummary, class: &ClassSummary) -> Option<CurvePoint> {
     let throughput = class.confidence?.iops;
-    let visits: Vec<f64> = point.visits.iter().map(|visit| visit.iops).collect();
     Some(CurvePoint {
         load: f64::from(point.outstanding_each(class)),
-        visits: if visits.is_empty() {
-            vec![throughput.value]
-        } else {
-            visits
-        },
         throughput,
         response: class.latency?.mean_us / 1e6,
     })

@@ -17,6 +17,7 @@ use rigel_model::record::imported::{
 use rigel_model::{Coordinates, MIB, Moment, Resolution, Step, SyncMethod, arithmetic};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Summary of one imported source.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -587,6 +588,8 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
             slices_touched: 0,
             slices: 0,
         },
+        parts: Vec::new(),
+        times: Arc::default(),
         reported: Some(ReportedFigures {
             bytes_per_s: bytes_per_s(point, flow),
             latency: reported.latency,

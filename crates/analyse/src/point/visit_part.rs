@@ -1,0 +1,34 @@
+//! What a single visit to a load tells of the noise of the run.
+//!
+//! Input: the operations of a visit, and of all visits to its load. Output: how far its figures lie from theirs.
+
+use crate::figures::quantile::share_beyond;
+use rigel_model::record::Histogram;
+use rigel_stats::noise::Deviation;
+
+/// The quantiles of response times that have an interval.
+pub(super) const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+
+/// What one visit adds to the figures of its class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisitPart {
+    /// Of its throughput.
+    pub(super) rate: Deviation,
+    /// Of the share of operations beyond each quantile.
+    pub(super) beyond: [Option<Deviation>; 3],
+}
+
+impl VisitPart {
+    /// What a visit with `done` operations adds to a load at which `expected` are usual in its time. The response
+    /// times are those of the visit, and of all visits.
+    pub(super) fn of(done: u64, expected: f64, [visit, all]: [&Histogram; 2]) -> Self {
+        // Half an operation keeps the logarithm finite.
+        Self {
+            rate: Deviation {
+                size: ((done as f64 + 0.5) / (expected + 0.5)).ln(),
+                counted: 1.0 / (expected + 0.5),
+            },
+            beyond: QUANTILES.map(|q| share_beyond(visit, all, q)),
+        }
+    }
+}
