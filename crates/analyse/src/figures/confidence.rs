@@ -159,7 +159,7 @@ impl BoundCheck {
         }
     }
 
-    /// The same with the interval of the share, from consecutive windows. `response` has all
+    /// The same with the interval of the share, from consecutive windows of `width_s` seconds. `response` has all
     /// operations that ended; `missed` are failed and
     /// unserved operations, which are not within the bound.
     ///
@@ -172,9 +172,8 @@ impl BoundCheck {
     /// counts too, if it gives less.
     ///
     /// That is too cautious where the bound lies far from what was measured and the mean drifts. So
-    /// the bound is also kept if almost no operation can lie above it by the mean of their squares,
-    /// and there were enough of them if all were independent. It is broken if the interval of the
-    /// quantile begins above it.
+    /// the bound is also kept if it is more than luck that no operation came near it. It is broken if the
+    /// interval of the quantile begins above it.
     ///
     /// In simulation, with queues and with lognormal response times that drift, a bound that is the
     /// true p99 is called kept in at most 4 % of series, and broken in as many. Of series of 1,000
@@ -183,7 +182,7 @@ impl BoundCheck {
     pub fn of_windows(
         response: &Histogram,
         missed: u64,
-        windows: &[Window],
+        (windows, width_s): (&[Window], f64),
         (bound, level): (Bound, Level),
     ) -> Self {
         let plain = Self::of(response, missed, bound);
@@ -199,7 +198,11 @@ impl BoundCheck {
             BoundVerdict::Kept
         } else if interval.high < bound.quantile {
             BoundVerdict::Broken
-        } else if is_far_below(windows, missed, plain.share, (bound, level)) {
+        } else if is_far_below(
+            (windows, width_s),
+            (missed, plain.share, worth.count),
+            (bound, level),
+        ) {
             BoundVerdict::Kept
         } else {
             by_quantile(windows, missed, (bound, level))
@@ -233,31 +236,37 @@ impl BoundCheck {
     }
 }
 
-/// True if response times lie so far below a bound that almost no operation can be beyond it.
-/// `missed` operations are not within it, and `share` is.
+/// True if no operation is beyond a bound, and it is more than luck that none came near it. `missed` operations are
+/// not within it.
 ///
-/// Markov's inequality: the share above a limit is at most the mean of the squares divided by the
-/// square of the limit. It needs no operation near the limit, and is far above the truth
-/// elsewhere. But a mean of a few operations knows nothing of slow ones that are rarer than these:
-/// so there must be as many as would show that the bound is kept if all were independent.
+/// The response times of a queue have an exponential tail (Kingman 1962; Abate, Choudhury and Whitt 1995). So if a
+/// share `p` were beyond the bound, `p^(longest / bound)` would be beyond the longest that was seen, and none was in
+/// all the time. That time is `worth` many independent looks, or as many as a queue that slow would forget in it: one
+/// in 4 λ W² (Cohen 1982), W being its mean wait.
+///
+/// What is no queue has no such tail: there must be as many operations as would show that the bound is kept if all
+/// were independent, or slow ones that are rarer than these may be missing.
 fn is_far_below(
-    windows: &[Window],
-    missed: u64,
-    share: f64,
+    (windows, width_s): (&[Window], f64),
+    (missed, share, worth): (u64, f64, f64),
     (bound, level): (Bound, Level),
 ) -> bool {
-    let squares: Vec<f64> = windows
-        .iter()
-        .map(|window| window.response.sum_squares)
-        .collect();
-    let counts = counts(windows);
-    let Some(mean) = Mean::of_ratio_in(level.batch, &squares, &counts) else {
+    let histograms = windows.iter().map(|window| &window.response.histogram);
+    let longest = histograms.filter_map(|times| times.quantile(1.0));
+    let Some(longest) = longest.map(|band| band.high).max() else {
         return false;
     };
-    let (done, missed) = (counts.iter().sum::<f64>(), missed as f64);
-    let above = mean.at(level).interval().high / (bound.latency.0 as f64).powi(2);
-    let most = (above * done + missed) / (done + missed);
-    most <= 1.0 - bound.quantile && shows_kept(share, done + missed, (bound, level))
+    let (done, missed) = (counts(windows).iter().sum::<f64>(), missed as f64);
+    let may_exceed = 1.0 - bound.quantile - missed / (done + missed);
+    if longest >= bound.latency.0 || may_exceed <= 0.0 {
+        return false;
+    }
+    let wait_s = bound.latency.as_secs_f64() / -may_exceed.ln();
+    let seconds = windows.len() as f64 * width_s;
+    let forgotten = seconds / (4.0 * done / seconds * wait_s * wait_s);
+    let beyond = may_exceed.powf(longest as f64 / bound.latency.0 as f64);
+    let by_luck = (1.0 - beyond).powf(worth.max(forgotten));
+    by_luck <= level.error / 2.0 && shows_kept(share, done + missed, (bound, level))
 }
 
 /// Whether a bound is certainly not kept, by the interval of its quantile. `missed` operations are not within it.
@@ -419,7 +428,7 @@ mod tests {
             quantile: 0.99,
             latency: Nanos::from_micros(latency_us),
         };
-        BoundCheck::of_windows(&all, missed, &windows, (bound, Level::ONE_LOOK))
+        BoundCheck::of_windows(&all, missed, (&windows, 0.1), (bound, Level::ONE_LOOK))
     }
 
     /// 4,500 reads of 180 to 240 us in three visits that differ by 20 us.

@@ -262,8 +262,9 @@ impl Evidence {
         let of = |factor: f64| {
             let latency = Nanos::from_secs_f64(limit.as_secs_f64() * factor);
             let asked = (Bound { latency, quantile }, self.level);
-            let check =
-                BoundCheck::of_windows(&self.response, self.class.missed, &self.windows, asked);
+            let seconds: f64 = self.seconds.iter().sum();
+            let windows = (&self.windows[..], seconds / self.windows.len() as f64);
+            let check = BoundCheck::of_windows(&self.response, self.class.missed, windows, asked);
             (check, asked)
         };
         let (exact, worst) = (of(1.0), of(1.0 + margin));

@@ -389,7 +389,12 @@ impl Crossing {
                 } else if limits.high.is_some_and(|high| load > high) {
                     unless(BoundVerdict::Kept, BoundVerdict::Broken)
                 } else {
-                    BoundVerdict::Undecided
+                    // Where the curve says little, a load that agrees with it is certain of itself.
+                    match own {
+                        BoundVerdict::Kept if !has_stalls && load < self.root.value => own,
+                        BoundVerdict::Broken if !has_stalls && load > self.root.value => own,
+                        _ => BoundVerdict::Undecided,
+                    }
                 }
             }
             // It met fewer stalls than come on average, by chance.
