@@ -19,6 +19,9 @@ const ALIKE: Ratio = Ratio::from_parts_per_million(100_000);
 /// The closing measurement decides alone if the interval of the search is this many times as wide.
 const VAGUE: f64 = 3.0;
 
+/// By how much single measurements of large reads vary where there is no credit.
+const VARIES: f64 = 1.3;
+
 /// Large random reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LargeReads {
@@ -86,8 +89,18 @@ impl LargeReads {
             point.step() == Step::Large && point.coordinates.outstanding() == depth
         };
         let own = points.iter().find(is_own)?;
-        let seconds = [own.measured_s, closing.measured_s];
+        let drains: Vec<&PointSummary> = lasting_without_pause(points);
+        let seconds = [
+            own.measured_s,
+            drains.iter().map(|drain| drain.measured_s).sum(),
+        ];
+        let rates: Vec<f64> = drains
+            .iter()
+            .filter_map(|drain| Some(drain.classes.first()?.iops))
+            .collect();
         let (own, closing) = (at(own)?, at(closing)?);
+        let closing =
+            Estimate::of_values(&rates).map_or(closing, |lasting| closing.with_rate(lasting));
         let pair = (own, closing);
         let is_missed = closing.iops.value < own.iops.value && differ_by(ALIKE, &pair);
         // Long visits hide most of the credit with which each begins.
@@ -125,6 +138,21 @@ impl LargeReads {
     pub(super) fn differs(&self) -> Option<Finding> {
         differs("large reads", self.missed.as_ref())
     }
+}
+
+/// The large reads that went on without a pause, from where they were not much faster than at the end.
+fn lasting_without_pause(points: &[PointSummary]) -> Vec<&PointSummary> {
+    let rate = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
+    let drains = || {
+        points
+            .iter()
+            .rev()
+            .filter(|point| point.coordinates.is_without_pause(true))
+    };
+    let last = drains().next().map_or(0.0, rate);
+    drains()
+        .take_while(|drain| rate(drain) <= VARIES * last)
+        .collect()
 }
 
 /// The last small or `large` reads that went on without a pause.

@@ -21,9 +21,10 @@ const PAUSE_FIRST_MS: u32 = 500;
 const DRAIN_PARTS: u64 = 4;
 const DRAIN_LEAST: Nanos = Nanos::from_secs(1);
 
-/// How often at most, and how often large reads are at least: two that are alike show what lasts.
-const DRAINS_MOST: u32 = 8;
-const DRAINS_LEAST: u64 = 2;
+/// How often at most, and how often large reads are at least: 15 seconds in one piece show a credit of bytes that
+/// lasts as long.
+const DRAINS_MOST: u32 = 10;
+const DRAINS_LEAST: u64 = 6;
 
 /// What lasts differs by less than this share from what is known to.
 const LASTS_WITHIN: f64 = 0.1;
@@ -110,6 +111,7 @@ impl<'a> CreditSeen<'a> {
         let rates: Vec<f64> = rates.map(|pace| pace.per_s).collect();
         match &rates[..] {
             [] => false,
+            [..] if self.large && (rates.len() as u64) < DRAINS_LEAST => false,
             [.., before, last] if *last >= (1.0 - LASTS_WITHIN) * before => true,
             [.., last] => !self.large && *last <= (1.0 + LASTS_WITHIN) * self.slow.per_s,
         }

@@ -53,9 +53,9 @@ const SECOND: usize = 2;
 /// is completed.
 const RATE_VISITS: f64 = 8.0;
 
-/// Fewest visits to offered rates, however long all else took: with fewer there is seldom a curve. Depths are
-/// not visited again in the time that these need.
-const RATES_LEAST: usize = 4;
+/// Fewest visits to offered rates, however long all else took: half load, nearly all of it, and four beside the bound,
+/// since with fewer there is seldom a curve. Depths are not visited again in the time that these need.
+const RATES_LEAST: usize = 6;
 
 /// Longest time of a run, as a multiple of that of its visits.
 const RUN_MOST: f64 = 90.0 / 75.0;
@@ -76,8 +76,13 @@ const RATE_GAP: f64 = 0.05;
 /// Minimum measured time of a point of some of the ranks.
 const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
 
-/// Maximum depth of large reads, and of writes.
-const TRANSFERS_MAX: u32 = 64;
+/// Maximum depth of writes.
+const WRITES_MAX: u32 = 64;
+
+/// Maximum depth of large reads, and the ratio of one to the one before: they are searched for in few steps, and measured
+/// at length in one piece at the end.
+const LARGE_MAX: u32 = 256;
+const LARGE_STEP: u32 = 4;
 
 /// Time of large writes in times of the longest point: a minute, in which a cache may take what is written, and half
 /// a minute after it.
@@ -133,7 +138,7 @@ impl Plan for CalibrateRequest {
             .or_else(|| done.next_depth())
             .or_else(|| done.next_working_set(self.pass(usable), usable))
             .or_else(|| done.next_between())
-            .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, TRANSFERS_MAX))
+            .or_else(|| done.next_large())
             .or_else(|| done.unless_done(Coordinates::Stream))
             .or_else(|| done.next_visit_in_time(least.min(SECOND), self.least_of_rates()))
             .or_else(|| done.next_rate())
@@ -156,7 +161,11 @@ impl Plan for CalibrateRequest {
             let stream = self.random_reads(Load::Closed { depth }, of_large);
             return Some(bucket::point(self, coordinates, stream, seed, done.points));
         }
-        let point = self.point(coordinates, usable, seed);
+        let mut point = self.point(coordinates, usable, seed);
+        if coordinates.step() == Step::Rate && done.of(Step::Rate).next().is_none() {
+            // Half load needs no queue to settle.
+            point.until = Until::Elapsed(self.point_least.max(HOSTS_LEAST).min(self.point_most));
+        }
         Some(Visits::again(point, usable, done.points, seed))
     }
 
@@ -182,9 +191,7 @@ impl Plan for CalibrateRequest {
     fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = [
             Coordinates::at_depth(self.depth_max),
-            Coordinates::Large {
-                depth: TRANSFERS_MAX,
-            },
+            Coordinates::Large { depth: LARGE_MAX },
             Coordinates::Rate {
                 rate_per_s: 1,
                 in_flight_max: IN_FLIGHT_MAX,
@@ -630,27 +637,42 @@ impl<'a> DonePoints<'a> {
     }
 
     fn next_depth(&self) -> Option<Coordinates> {
-        self.climb_depths().wanted.map(Coordinates::at_depth)
+        let climbed = self.climb_depths().wanted.map(Coordinates::at_depth);
+        climbed.or_else(|| self.unless_done(Coordinates::at_depth(self.depth_beyond())))
     }
 
-    /// Large I/O or writes: doubling until one doubling gained nothing.
-    fn next_doubling(
+    /// Large reads: deeper until one step gained nothing.
+    fn next_large(&self) -> Option<Coordinates> {
+        let at = |depth| Coordinates::Large { depth };
+        self.next_step(at, LARGE_MAX, |depth| depth * LARGE_STEP)
+    }
+
+    /// Deeper until one step gained nothing.
+    fn next_step(
         &self,
         coordinates: impl Fn(u32) -> Coordinates,
         most: u32,
+        deeper: impl Fn(u32) -> u32,
     ) -> Option<Coordinates> {
         let rate_at = |depth| self.at(coordinates(depth)).map(|class| class.iops);
-        let climbed = climb(self.request.precision, 1, most, doubled, rate_at);
+        let climbed = climb(self.request.precision, 1, most, deeper, rate_at);
         climbed.wanted.map(coordinates)
+    }
+
+    /// The depth far beyond the last of the search: a maximum may creep up by less than each doubling shows.
+    fn depth_beyond(&self) -> u32 {
+        const FAR: u32 = 8;
+        let tried = self.climb_depths().tried;
+        let last = (1..tried).fold(1, |depth, _| self.request.deeper(depth));
+        last.saturating_mul(FAR).min(self.request.depth_max)
     }
 
     /// Depths between the measured ones: around the knee, then around the depth at which the bound
     /// is broken.
     fn next_between(&self) -> Option<Coordinates> {
-        let refined = self
-            .of(Step::Depth)
-            .count()
-            .saturating_sub(self.climb_depths().tried);
+        // One of them is far beyond the search.
+        let searched = self.climb_depths().tried + 1;
+        let refined = self.of(Step::Depth).count().saturating_sub(searched);
         if refined >= 2 * REFINEMENTS {
             return None;
         }
@@ -700,7 +722,7 @@ impl<'a> DonePoints<'a> {
     /// True if the point is measured in visits: a closed loop of reads, or one that writes.
     fn is_visited(point: &PointSummary, writes: bool) -> bool {
         match point.step() {
-            Step::Depth | Step::Large | Step::Stream => !writes,
+            Step::Depth | Step::Stream => !writes,
             Step::Write | Step::Log => writes,
             _ => false,
         }
@@ -894,11 +916,14 @@ impl<'a> DonePoints<'a> {
             .fold(0.0, f64::max);
         let tried = measured.len();
         let next = match (tried, low) {
-            // What theory expects, unless that is hardly any load, or all of it.
-            (0, _) => rate_expected(self.points, self.request.bound)
+            // Half load, which many ask for; then nearly all of it, or half of that.
+            (0, _) => 0.5 * high,
+            (1, low) if low > 0.0 => 0.9 * high,
+            (2, low) if low > 0.0 => rate_expected(self.points, self.request.bound)
                 .filter(|_| best > 0.0)
-                .map_or(0.9 * high, |rate| rate.clamp(0.5 * high, 0.97 * high)),
-            (1, low) if low <= 0.0 => 0.7 * high,
+                .map_or(f64::midpoint(low, high), |rate| {
+                    rate.clamp(low, 0.97 * high)
+                }),
             (_, low) if low <= 0.0 => 0.5 * high,
             _ => f64::midpoint(low, high),
         };
@@ -918,28 +943,12 @@ impl<'a> DonePoints<'a> {
         };
         let open =
             limit.is_finite() && limit > 0.0 && tried < most && high - low > SEARCH_GAP * high;
-        let wanted = if open {
-            Some(rounded(next))
-        } else {
-            self.next_rate_above_capacity(low)
-        };
+        let wanted = open.then(|| rounded(next));
         let is_tried = |rate: u64| {
             let mut points = self.points.iter();
             points.any(|point| point.coordinates.rate() == Some(rate))
         };
         wanted.filter(|rate| !is_tried(*rate))
-    }
-
-    /// A little more than the maximum throughput as an offered rate, if a rate was kept and none was
-    /// certainly broken: then one is known that does not hold.
-    fn next_rate_above_capacity(&self, kept: f64) -> Option<u64> {
-        let is_broken = self
-            .of(Step::Rate)
-            .any(|(_, class)| class.sustained() == BoundVerdict::Broken);
-        let capacity = self.knee()?.plateau.throughput;
-        let mut rates = self.points.iter().filter_map(|it| it.coordinates.rate());
-        let is_tried = rates.any(|rate| rate as f64 > capacity);
-        (kept > 0.0 && !is_broken && !is_tried).then(|| rounded((1.0 + RATE_GAP) * capacity))
     }
 
     /// The maximum number of operations in flight at an offered rate.
@@ -967,7 +976,7 @@ impl<'a> DonePoints<'a> {
         let large = |sustained| self.unless_done(Coordinates::LargeWrite { sustained });
         precondition::next(self.request.precondition, self.points)
             .or_else(|| large(false).or_else(|| large(true)))
-            .or_else(|| self.next_doubling(|depth| Coordinates::Write { depth }, TRANSFERS_MAX))
+            .or_else(|| self.next_step(|depth| Coordinates::Write { depth }, WRITES_MAX, doubled))
             .or_else(|| LOG_SIZES.into_iter().find_map(log))
             .or_else(|| self.next_log_file())
             .or_else(|| self.next_visit(least, true))
