@@ -56,8 +56,9 @@ use examples::EXAMPLES;
 use membership::Membership;
 use rigel_database::Address;
 use rigel_database::access::{has_scheme, may_hold_password, names_password};
-use rigel_device::rights;
-use rigel_model::{Error, usage};
+use rigel_device::{limits, rights};
+use rigel_model::{Bytes, Error, MIB, usage};
+use rustix::process::Resource;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -150,7 +151,8 @@ pub fn command() -> clap::Command {
 pub fn main(arguments: Vec<OsString>) -> u8 {
     // Before anything is read, and before there is a second process or thread.
     let is_watch = is_watch(&arguments);
-    if let Err(error) = rights::give_up_those_of_the_file(is_watch) {
+    let begun = rights::give_up_those_of_the_file(is_watch).and_then(|()| require_stack());
+    if let Err(error) = begun {
         output::complain(&error);
         return error.exit_status();
     }
@@ -160,6 +162,19 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     } else {
         run(arguments)
     }
+}
+
+/// Sees to it that the first thread may have as large a stack as every other one, which is 2 MiB by Rust's
+/// standard library: with too small a one the process would end without a word of ours.
+fn require_stack() -> Result<(), Error> {
+    const STACK: Bytes = Bytes(2 * MIB);
+    limits::raise(Resource::Stack, STACK.0).map_err(|why| {
+        usage!(
+            "the stack of a process is limited, and Rigel needs {STACK}: {why}",
+            "raise the limit: ulimit -s {kib}",
+            kib = STACK.0 / 1024
+        )
+    })
 }
 
 /// True for `rigel watch`, the only verb that traces.

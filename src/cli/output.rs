@@ -7,6 +7,7 @@
 
 use super::live::look::ColourMode;
 use rigel_model::{Error, escaped, escaped_json, failed, spoken, unobeyed};
+use rustix::io::Errno;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -144,11 +145,23 @@ fn print(text: &str) {
 /// Prints an error and its hint.
 pub(super) fn complain(error: &Error) {
     // The hint may hold a command.
-    let hint = match error.hint() {
+    let hint = match hint(error) {
         "" => String::new(),
         hint => format!("\n  hint: {hint}"),
     };
     print(&format!("rigel: {}{hint}\n", spoken(error.what())));
+}
+
+/// The hint of an error. Where the process may open no more files, nothing else helps, whatever was to be opened.
+fn hint(error: &Error) -> &str {
+    let is_used_up = error
+        .what()
+        .contains(&io::Error::from(Errno::MFILE).to_string());
+    if is_used_up {
+        "allow more open files: ulimit -n 1024"
+    } else {
+        error.hint()
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod hang;
 mod hostile;
 mod hostile_inputs;
 mod interrupt;
+mod limits;
 mod live;
 mod ranks;
 mod ranks_fit;

@@ -6,5 +6,6 @@
 pub mod bounded;
 pub mod clock;
 pub mod engine;
+pub mod limits;
 pub mod observe;
 pub mod rights;
