@@ -25,10 +25,6 @@ use std::path::Path;
                   --max-latency, 4 undecided."
 )]
 pub(super) struct CalibrateArgs {
-    #[command(flatten)]
-    measuring: MeasuringArgs,
-    #[command(flatten)]
-    expected: ExpectedArgs,
     /// Block size of the database [default: 8KiB, or that of --as]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
@@ -84,6 +80,10 @@ pub(super) struct CalibrateArgs {
     /// Print the row of DBA_RSRC_IO_CALIBRATE instead of the report
     #[arg(long, conflicts_with = "json")]
     like_oracle: bool,
+    #[command(flatten)]
+    expected: ExpectedArgs,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
 }
 
 /// A database whose reads are imitated.

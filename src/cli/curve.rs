@@ -29,10 +29,6 @@ use rigel_verbs::curve::Loads;
                   undecided."
 )]
 pub(super) struct CurveArgs {
-    #[command(flatten)]
-    measuring: MeasuringArgs,
-    #[command(flatten)]
-    expected: ExpectedArgs,
     /// Closed loop: number of outstanding I/Os [default: 1..64]
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     depth: Option<String>,
@@ -118,16 +114,20 @@ pub(super) struct CurveArgs {
     /// Maximum measured time of a point, even if --precision is not reached [default: 20s]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     point_max: Option<Nanos>,
-    /// Then let the last rank offer this number of I/Os per second while the others wait and climb:
-    /// what neighbours do to its response time
-    #[arg(long, value_name = "RATE", help_heading = ranks::SEVERAL_HOSTS, hide_short_help = true, conflicts_with = "resume")]
-    neighbours: Option<String>,
     /// What the volume was sold with, such as 30000iops,500MB/s: the report says what share of it was
     /// delivered
     #[arg(long, value_name = "RATES", conflicts_with = "resume")]
     provisioned: Option<Provisioned>,
     #[command(flatten)]
+    expected: ExpectedArgs,
+    #[command(flatten)]
     work: WorkArgs,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// Then let the last rank offer this number of I/Os per second while the others wait and climb:
+    /// what neighbours do to its response time
+    #[arg(long, value_name = "RATE", help_heading = ranks::SEVERAL_HOSTS, hide_short_help = true, conflicts_with = "resume")]
+    neighbours: Option<String>,
 }
 
 /// Usual minimum measured time of a point.

@@ -4,6 +4,7 @@ use super::curve::length;
 use super::expected::AnswerArgs;
 use super::measuring::{self, Job, MeasuringArgs};
 use super::membership::Membership;
+use super::outcome::RESULTS;
 use super::outputs::Kept;
 use super::private_server::{PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs, WorkArgs};
@@ -44,8 +45,6 @@ pub(super) const TARGETS: &str = "Two or more targets to compare, each a file, a
                   --fail-if-slower allows, 4 undecided."
 )]
 pub(super) struct DuetArgs {
-    #[command(flatten)]
-    measuring: MeasuringArgs,
     /// Compare values of a setting on one target: engine=uring,psync, size=8k,16k, depth=1,4 or
     /// log=grow,reused. With --on, of a server's setting, such as jit=on,off, or of
     /// server-bin=DIR,DIR
@@ -99,13 +98,15 @@ pub(super) struct DuetArgs {
     #[arg(long, value_name = "SHARE", conflicts_with = "resume")]
     fail_if_slower: Option<Ratio>,
     #[command(flatten)]
-    answers: AnswerArgs,
-    #[command(flatten)]
     private: PrivateArgs,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
     tables: TablesArgs,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    #[command(flatten, next_help_heading = RESULTS)]
+    answers: AnswerArgs,
 }
 
 /// Measures until all is decided, and shows the arms.

@@ -4,6 +4,7 @@ use super::calibrate::size_of_io;
 use super::expected::{AnswerArgs, ExpectationsAsked, check_list, neither, resumed};
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
+use super::outcome::RESULTS;
 use super::outputs::Kept;
 use super::{output, page};
 use clap::Args;
@@ -53,8 +54,6 @@ const SIZE_USUAL: Bytes = Bytes(8 * KIB);
                   met; else 5 one was not measured, 4 one is undecided."
 )]
 pub(super) struct ExpectArgs {
-    #[command(flatten)]
-    measuring: MeasuringArgs,
     /// Maximum time of all visits: what is undecided then stays so
     #[arg(
         long,
@@ -78,11 +77,13 @@ pub(super) struct ExpectArgs {
     /// Size of an I/O; for MB/s at least 1MiB [default: that of the profile, or 8KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    #[command(flatten)]
-    answers: AnswerArgs,
     /// Allow writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with = "resume")]
     write: bool,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    #[command(flatten, next_help_heading = RESULTS)]
+    answers: AnswerArgs,
 }
 
 /// Measures until all is decided, and shows the lines.

@@ -56,8 +56,6 @@ pub(super) struct FitArgs {
     /// Report or series of a database, or a run that has one
     #[arg(value_name = "DEMAND", required_unless_present = "resume")]
     demand: Option<PathBuf>,
-    #[command(flatten)]
-    measuring: MeasuringArgs,
     /// Interval to offer: peak (most operations), p95 (the busiest 5 % left out), or a time in it
     #[arg(
         long,
@@ -121,6 +119,8 @@ pub(super) struct FitArgs {
     /// as many as the demand had if more]
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
     sessions: Option<u32>,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
 }
 
 /// Measures each target, and shows the results.

@@ -4,7 +4,7 @@
 use super::calibrate::refuse_long_point;
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
-use super::outcome::OutcomeArgs;
+use super::outcome::{OutcomeArgs, RESULTS};
 use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
@@ -76,7 +76,7 @@ pub(super) struct LayersArgs {
     single: bool,
     #[command(flatten)]
     server: ServerArgs,
-    #[command(flatten, next_help_heading = "Results")]
+    #[command(flatten, next_help_heading = RESULTS)]
     outcome: OutcomeArgs,
 }
 

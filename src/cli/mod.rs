@@ -278,9 +278,9 @@ fn other_verb(arguments: Vec<OsString>, membership: &Membership) -> Result<u8, E
                 output::noted(error.print());
                 Ok(0)
             }
-            // Without a verb, the help lists the verbs.
+            // Without a verb, the help lists the verbs: on stdout, as it is longer than a screen.
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                let _ = error.print();
+                output::help(&error.render());
                 Ok(2)
             }
             ErrorKind::MissingRequiredArgument => {
@@ -515,6 +515,34 @@ mod tests {
                 assert!(ranks.contains(&option), "--{option} of rigel {name}");
             }
         }
+    }
+
+    #[test]
+    fn options_that_change_the_answer_come_before_those_of_the_engine_and_of_results() {
+        use super::outcome::{RESULTS, TARGET_AND_ENGINE};
+        use super::ranks::SEVERAL_HOSTS;
+        const LAST: [&str; 3] = [TARGET_AND_ENGINE, RESULTS, SEVERAL_HOSTS];
+        let mut with_both = 0;
+        for (name, verb) in verbs(&super::command()) {
+            let help = verb.clone().render_long_help().to_string();
+            let headings: Vec<&str> = help
+                .lines()
+                .filter_map(|line| line.strip_suffix(':'))
+                .filter(|line| !line.starts_with(' '))
+                .collect();
+            let first = headings.iter().position(|heading| LAST.contains(heading));
+            let last = &headings[first.unwrap_or(headings.len())..];
+            let places: Vec<_> = last
+                .iter()
+                .map(|heading| LAST.iter().position(|last| last == heading))
+                .collect();
+            assert!(
+                places.is_sorted() && !places.contains(&None),
+                "{name}: {headings:?}"
+            );
+            with_both += usize::from(last.len() > 1);
+        }
+        assert!(with_both > 5, "{with_both}");
     }
 
     #[test]

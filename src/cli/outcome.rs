@@ -8,6 +8,12 @@ use clap::Args;
 use rigel_device::clock;
 use std::path::PathBuf;
 
+/// Heading of the options that say on what terms a target is measured.
+pub const TARGET_AND_ENGINE: &str = "Target and engine";
+
+/// Heading of these options in the help. Each command that has them names it.
+pub const RESULTS: &str = "Results and progress";
+
 /// Where the results of a run go, and what is shown meanwhile.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OutcomeArgs {

@@ -6,6 +6,7 @@
 //! remarks to rank 0; its errors are printed.
 
 use super::live::look::ColourMode;
+use clap::builder::StyledStr;
 use rigel_model::{Error, escaped, escaped_json, failed, spoken, unobeyed};
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -91,6 +92,16 @@ fn for_reader(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
         unobeyed(text, spell)
     } else {
         Cow::Borrowed(text)
+    }
+}
+
+/// Prints a help, on a terminal in its style.
+pub(super) fn help(text: &StyledStr) {
+    let is_styled = io::stdout().is_terminal() && ColourMode::of_terminal() != ColourMode::Plain;
+    if is_styled {
+        raw(&text.ansi().to_string());
+    } else {
+        raw(&text.to_string());
     }
 }
 

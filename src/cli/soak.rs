@@ -49,13 +49,13 @@ const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 )]
 pub(super) struct SoakArgs {
     #[command(flatten)]
-    measuring: MeasuringArgs,
-    #[command(flatten)]
     timetable: TimetableArgs,
     #[command(flatten)]
     load: SoakLoadArgs,
     #[command(flatten)]
     work: WorkArgs,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
 }
 
 /// When rounds begin, and how long the whole lasts.

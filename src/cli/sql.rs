@@ -5,7 +5,7 @@ use super::database::{self, PasswordArgs};
 use super::expected::ExpectedArgs;
 use super::measuring::{self, MeasuringArgs};
 use super::membership::Membership;
-use super::outcome::OutcomeArgs;
+use super::outcome::{OutcomeArgs, RESULTS};
 use super::output::{remark, result};
 use super::private_server::{PrivateArgs, ServerArgs, load_tables};
 use super::progress::ProgressMode;
@@ -124,7 +124,7 @@ struct ShapeArgs {
 
 /// Where the results go.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Results")]
+#[command(next_help_heading = RESULTS)]
 pub(super) struct ResultsArgs {
     #[command(flatten)]
     password: PasswordArgs,

@@ -6,7 +6,7 @@ use super::database::PasswordArgs;
 use super::measuring::commands;
 use super::membership::Membership;
 use super::metrics::WatchMetrics;
-use super::outcome::OutcomeArgs;
+use super::outcome::{OutcomeArgs, RESULTS};
 use super::output::remark;
 use super::progress::{Progress, Total};
 use super::results::{Results, own_arguments};
@@ -84,7 +84,7 @@ pub(super) struct WatchArgs {
     against: Option<PathBuf>,
     #[command(flatten)]
     password: PasswordArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = RESULTS)]
     outcome: OutcomeArgs,
 }
 

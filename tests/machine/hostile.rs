@@ -883,3 +883,18 @@ fn a_page_lets_a_browser_run_only_its_own_script() {
         "{policy}"
     );
 }
+
+#[test]
+fn without_a_verb_the_help_goes_to_stdout() {
+    let place = Place::new("hostile-no-verb");
+    for line in ["", "sql"] {
+        let output = rigel(&place, line).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let help = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            help.contains("Usage: rigel") && !help.contains('\u{1b}'),
+            "{help}"
+        );
+        assert_eq!(stderr(&output), "");
+    }
+}

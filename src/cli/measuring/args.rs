@@ -2,7 +2,7 @@
 
 use crate::cli::database::PasswordArgs;
 use crate::cli::membership::Membership;
-use crate::cli::outcome::OutcomeArgs;
+use crate::cli::outcome::{OutcomeArgs, RESULTS, TARGET_AND_ENGINE};
 use crate::cli::target::{self, GivenTargets};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -25,11 +25,13 @@ pub(in crate::cli) fn engines() -> PossibleValuesParser {
 }
 
 /// The targets, and on what terms they are measured.
+// A verb has them last: headings stand in the help in this order, and one is that of all options that follow.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = TARGET_AND_ENGINE)]
 pub(in crate::cli) struct MeasuringArgs {
     /// Files and devices (addressed as one volume), a directory for a scratch file, or a model such as
     /// sim:8,500us,limit=3000/s (eight servers of 500 us, and a limit), or null:
-    #[arg(value_name = "TARGET", required_unless_present = "resume")]
+    #[arg(value_name = "TARGET", help_heading = None::<&str>, required_unless_present = "resume")]
     pub(in crate::cli) targets: Vec<OsString>,
     /// Size of the scratch file, such as 4GiB [default: depends on the free space]
     #[arg(long, value_name = "SIZE")]
@@ -48,13 +50,13 @@ pub(in crate::cli) struct MeasuringArgs {
     /// Target that Rigel may overwrite, by the same path; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(in crate::cli) destroy: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(in crate::cli) outcome: OutcomeArgs,
     /// Minimum number of threads; psync has one per outstanding I/O [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "resume")]
     pub(in crate::cli) workers: Option<u32>,
     #[command(flatten)]
     pub(in crate::cli) password: PasswordArgs,
+    #[command(flatten, next_help_heading = RESULTS)]
+    pub(in crate::cli) outcome: OutcomeArgs,
 }
 
 /// What the blocks of files and devices hold.
