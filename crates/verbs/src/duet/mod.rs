@@ -83,6 +83,9 @@ impl VerbResult for DuetResult {
     }
 
     fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
-        Some(DuetResult::outcome(self))
+        let outcome = DuetResult::outcome(self);
+        // Without a limit, a known answer keeps nothing: its status is that of any complete run.
+        let is_limit = self.slower_most.is_some() || outcome != BoundVerdict::Kept;
+        is_limit.then_some(outcome)
     }
 }
