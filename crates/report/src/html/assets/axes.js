@@ -47,6 +47,10 @@ const multiples = (low, high, step) => {
 /** Positions of at most `most` ticks of an axis. */
 const ticks = (axis, low, high, most) => {
   if (!(high > low)) return [low];
+  const ends = (axis.ends || []).filter((end) => end >= low * 0.9999 && end <= high * 1.0001);
+  // Labels of such ends are short: a quarter more of them fit.
+  const stride = Math.ceil(ends.length / (most * 1.25));
+  if (ends.length > 2) return ends.filter((_, index) => index % stride === 0);
   if (axis.unit === 'nines') {
     const nines = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7, 8, 9];
     const crowded = (high - low) / most > 0.3;
@@ -140,7 +144,9 @@ const ready = (panel, xs) => {
       labels: one.labels ? kept.map((at) => one.labels[at]) : null,
     };
   });
-  const ready = { ...panel, series };
+  const bars = series.find((one) => one.shape === 'bars');
+  const x = bars && panel.x.log ? { ...panel.x, ends: doublings(bars) } : panel.x;
+  const ready = { ...panel, x, series };
   stack(ready);
   return ready;
 };
@@ -166,6 +172,13 @@ const barEnds = (one, log) => {
     at > 0 ? middle(x[at - 1], value) : beyond(value, x[1]),
     at < x.length - 1 ? middle(value, x[at + 1]) : beyond(value, x[at - 1]),
   ]);
+};
+
+/** The ends of bars each of which ends at twice its begin, as databases count waits; none of others. */
+const doublings = (bars) => {
+  const ends = barEnds(bars, true);
+  const doubles = ends.every(([low, high]) => Math.abs(high / low - 2) < 0.001);
+  return doubles ? [ends[0][0], ...ends.map(([, high]) => high)] : [];
 };
 
 /** Minimum and maximum on the horizontal axis of all panels. */

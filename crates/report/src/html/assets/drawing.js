@@ -250,6 +250,14 @@ const MARK_ROW = 15;
 const markRows = (panel) =>
   Math.min(3, panel.marks.filter((mark) => mark.upright && mark.label && !mark.silent).length);
 
+/** The points, and some on the lines between them. */
+const along = (points) =>
+  points.flatMap(([x, y], at) => {
+    const [left, top] = points[Math.max(0, at - 1)];
+    const steps = [0.25, 0.5, 0.75].map((part) => [left + (x - left) * part, top + (y - top) * part]);
+    return [...(at ? steps : []), [x, y]];
+  });
+
 /** Labels of marks, without overlap: vertical ones in rows above the plot, horizontal ones at its edge. */
 const writeMarks = (u, panel) => {
   const { ctx: pen, bbox } = u;
@@ -262,18 +270,19 @@ const writeMarks = (u, panel) => {
   const shown = panel.marks.some((mark) => !mark.upright)
     ? panel.series.filter((one) => one.on && one.x.length < 400)
     : [];
-  const points = shown.flatMap((one) => one.x.map((x, at) => [placeX(u, x), placeY(u, one.y[at], one.scale)]));
+  const points = shown.flatMap((one) => along(one.x.map((x, at) => [placeX(u, x), placeY(u, one.y[at], one.scale)])));
+  const lines = panel.marks.filter((mark) => !mark.upright).map((mark) => placeY(u, mark.at, 'y'));
   const free = (box) =>
     taken.every((other) => box[0] > other[2] || box[2] < other[0] || box[1] > other[3] || box[3] < other[1]);
   const write = (mark, left, middle, width) => {
     const box = [left - 4 * size, middle - 7 * size, left + width + 4 * size, middle + 7 * size];
     if (!free(box)) return false;
     taken.push(box);
-    // An outline in the background colour separates the label from lines below it.
-    pen.strokeStyle = look.paper;
-    pen.lineWidth = 4 * size;
-    pen.lineJoin = 'round';
-    pen.strokeText(mark.label, left, middle);
+    // The background colour separates the label from lines below it.
+    pen.fillStyle = look.paper;
+    pen.globalAlpha = 0.85;
+    pen.fillRect(box[0] + 2 * size, box[1] + size, width + 4 * size, 12 * size);
+    pen.globalAlpha = 1;
     pen.fillStyle = look[mark.tone];
     pen.fillText(mark.label, left, middle);
     return true;
@@ -291,17 +300,17 @@ const writeMarks = (u, panel) => {
     } else {
       const y = placeY(u, mark.at, 'y');
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
-      const right = bbox.left + bbox.width - width - 5 * size;
-      const places = [
-        [right, -8],
-        [right, 9],
-        [bbox.left + 6 * size, -8],
-        [bbox.left + 6 * size, 9],
-      ];
+      const [near, far] = [bbox.left + 6 * size, bbox.left + bbox.width - width - 5 * size];
+      const places = [far, near, (near + far) / 2].flatMap((left) => [
+        [left, -8],
+        [left, 9],
+      ]);
       const fits = places.filter(
         ([, off]) => y + off * size > bbox.top + 6 * size && y + off * size < bbox.top + bbox.height - 6 * size,
       );
+      const crosses = (off, line) => line !== y && Math.abs(line - y - off * size) < 8 * size;
       const covered = ([left, off]) =>
+        lines.filter((line) => crosses(off, line)).length +
         points.filter(
           ([px, py]) =>
             px > left - 8 * size && px < left + width + 8 * size && Math.abs(py - y - off * size) < 11 * size,
