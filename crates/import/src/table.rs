@@ -293,9 +293,11 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[CsvRow], places: &CsvColumns) 
         }
     }
     by_time.retain(|_, rows| rows.len() > 1);
-    let used = |at: &usize| {
-        places.figures().chain(places.end).any(|place| place == *at) || *at == places.begin
-    };
+    let used: HashSet<usize> = places
+        .figures()
+        .chain(places.end)
+        .chain([places.begin])
+        .collect();
     let is_apart = |at: &usize| {
         let differ = |rows: &Vec<&CsvRow>| {
             rows.iter()
@@ -307,7 +309,7 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[CsvRow], places: &CsvColumns) 
         by_time.values().all(differ)
     };
     let column = (0..places.names.len())
-        .filter(|at| !used(at))
+        .filter(|at| !used.contains(at))
         .find(is_apart);
     let why = column.map_or_else(
         || "an earlier line has the same time".to_string(),
