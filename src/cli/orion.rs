@@ -338,7 +338,7 @@ fn write_files(run: &Run, prefix: &Path, kept: &Kept) -> Result<Vec<PathBuf>, Er
 }
 
 /// `rigel report --orion-files`: the six files of a run, into another directory.
-pub(super) fn write_files_again(run: &Run, directory: &Path, kept: &Kept) -> Result<u8, Error> {
+pub(super) fn write_files_again(run: &Run, directory: &Path, kept: &Kept) -> Result<(), Error> {
     let OrionRun { request, files } = OrionRun::of(run)?;
     let prefix = directory.join(format!("{}_{}", request.testname, files.stamp));
     refuse_unusable(&prefix)?;
@@ -348,7 +348,7 @@ pub(super) fn write_files_again(run: &Run, directory: &Path, kept: &Kept) -> Res
     write_files(run, &prefix, kept)?
         .iter()
         .for_each(|path| result(&format!("{}\n", path.display())));
-    Ok(0)
+    Ok(())
 }
 
 /// `rigel report --format orion`: Orion's summary.

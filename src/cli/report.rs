@@ -108,30 +108,19 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     let run = &measured.run;
     if let Some(directory) = &args.orion_files {
-        return orion::write_files_again(run, directory, &kept);
-    }
-    if let Some(file) = &args.html {
+        orion::write_files_again(run, directory, &kept)?;
+    } else if let Some(file) = &args.html {
         let file = page::asked(file.as_ref(), &args.run);
         page::write(&args.document(&measured)?, file.as_ref(), &kept)?;
-        args.warn_if_cut(&measured);
-        return Ok(as_it_ended(&measured));
-    }
-    match (&args.emit_fio, args.format()) {
-        (Some(point), _) => output::table(&fio::job(
+    } else if let Some(point) = &args.emit_fio {
+        output::table(&fio::job(
             run,
             measured.verb.grain(),
             point,
             engine::info(&run.header.engine.name),
-        )?),
-        (None, ReportFormat::Text) => output::result(&args.text(&args.document(&measured)?)),
-        (None, ReportFormat::Csv) if args.per_host => output::table(&report::csv_of_hosts(run)?),
-        (None, ReportFormat::Json) if args.per_host => {
-            output::json(&measured.json_with_each_host()?);
-        }
-        (None, ReportFormat::Csv) => output::table(&measured.results.csv()),
-        (None, ReportFormat::Json) => output::json(&measured.json()),
-        (None, ReportFormat::Awr) => output::result(&awr(&measured)?),
-        (None, ReportFormat::Orion) => output::result(&orion::summary_again(run)?),
+        )?);
+    } else {
+        args.print(&measured)?;
     }
     args.answers.tell(&measured, &kept)?;
     args.warn_if_cut(&measured);
@@ -157,6 +146,21 @@ impl ReportArgs {
         } else {
             Ok(document)
         }
+    }
+
+    /// Prints the report in the format that is asked for.
+    fn print(&self, measured: &Evaluated) -> Result<(), Error> {
+        let run = &measured.run;
+        match self.format() {
+            ReportFormat::Text => output::result(&self.text(&self.document(measured)?)),
+            ReportFormat::Csv if self.per_host => output::table(&report::csv_of_hosts(run)?),
+            ReportFormat::Json if self.per_host => output::json(&measured.json_with_each_host()?),
+            ReportFormat::Csv => output::table(&measured.results.csv()),
+            ReportFormat::Json => output::json(&measured.json()),
+            ReportFormat::Awr => output::result(&awr(measured)?),
+            ReportFormat::Orion => output::result(&orion::summary_again(run)?),
+        }
+        Ok(())
     }
 
     fn text(&self, document: &Document) -> String {

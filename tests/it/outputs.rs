@@ -432,6 +432,33 @@ fn orions_files_replace_those_of_the_same_run_only() {
 }
 
 #[test]
+fn a_page_and_orions_files_come_with_the_answers_that_are_asked_for() {
+    let tried = TriedOutputs::new("outputs-both");
+    // One second decides nothing, and the report ends as the answers say.
+    for (line, file, status) in [
+        ("report met --html page.html", "page.html", 0),
+        (
+            "report run --expect iops>=1@depth:1 --html other.html",
+            "other.html",
+            4,
+        ),
+        ("report run --expect iops>=1@depth:1 --orion-files .", "", 4),
+    ] {
+        let output = rigel(&tried.place, line)
+            .args(["--junit", "answers.xml", "--message", "answers.txt"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(status), "{line}: {output:?}");
+        assert!(tried.path(file).exists(), "{line}");
+        for answers in ["answers.xml", "answers.txt"] {
+            let text = std::fs::read_to_string(tried.path(answers)).unwrap_or_default();
+            assert!(text.contains("iops"), "{line}: {answers} has '{text}'");
+            std::fs::remove_file(tried.path(answers)).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_manual_page_of_others_stays() {
     let tried = Place::new("outputs-manual");
     std::fs::create_dir(tried.0.join("man")).unwrap();
