@@ -4,7 +4,9 @@
 //! in `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` rewrites the
 //! reports.
 
-use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
+use crate::common::{
+    self, Place, Scratch, ends, entries, in_time, processes, rigel, scratch_file, wait_until,
+};
 use proptest::prelude::*;
 use rigel_model::Coordinates;
 use rigel_model::record::journal::Run;
@@ -578,4 +580,36 @@ fn a_run_still_in_progress_is_not_resumed() {
     );
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn a_run_whose_process_is_still_ending_is_resumed_once_it_has_ended() {
+    let resumed = in_time("the lock was released", |factor| {
+        let place = Place::new("journal-lock-released");
+        let line = "curve sim:8,100us --depth 1,2 --seed 1 --no-progress --out run";
+        ends(&place, line, 0);
+        let journal = place.0.join("run/journal.jsonl").canonicalize().unwrap();
+        let lock = std::fs::File::open(&journal).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let child = rigel(&place, "curve --resume run --no-progress")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let has_opened = |pid: &u32| {
+            let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+            let mut files = files.into_iter().flatten().flatten();
+            files.any(|file| std::fs::read_link(file.path()).is_ok_and(|link| link == journal))
+        };
+        let mut looks = 0;
+        wait_until("it has opened the journal", || {
+            looks += 1;
+            processes(&child).iter().any(has_opened) || looks > 300 * factor
+        });
+        drop(lock);
+        let output = child.wait_with_output().unwrap();
+        // Too late: this test waited for a CPU, and the program waits two seconds.
+        output.status.success().then_some(output)
+    });
+    assert!(resumed.status.success());
 }

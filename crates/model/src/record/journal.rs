@@ -18,6 +18,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Version of the journal's format.
 pub const FORMAT: u32 = 1;
@@ -485,17 +486,24 @@ impl EventWriter {
     }
 }
 
-/// Locks the journal against other writers while `file` is open.
+/// Locks the journal against other writers while `file` is open. A process that was killed a moment ago may still have
+/// the lock: the kernel releases it once its last thread has ended.
 fn lock(path: &Path, file: &File) -> Result<(), Error> {
-    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(usage!(
-            "another process is still writing '{path}'",
-            "wait for that run, or stop it with Ctrl-C, then resume it",
-            path = path.display()
-        )),
+    const TRIES: u32 = 40;
+    const PAUSE: Duration = Duration::from_millis(50);
+    let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    for _ in 0..TRIES {
         // Measure anyway on a filesystem without locks.
-        _ => Ok(()),
+        if rustix::fs::flock(file, exclusive) != Err(rustix::io::Errno::WOULDBLOCK) {
+            return Ok(());
+        }
+        std::thread::sleep(PAUSE);
     }
+    Err(usage!(
+        "another process is still writing '{path}'",
+        "wait for that run, or stop it with Ctrl-C, then resume it",
+        path = path.display()
+    ))
 }
 
 /// The journal file of the run in `path`, which is the run's directory or the journal itself.
