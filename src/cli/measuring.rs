@@ -23,7 +23,7 @@ use super::results::{Results, own_arguments};
 use super::stop::stop_flag;
 pub(super) use args::{BlocksArgs, MeasuringArgs, SHARED, engines, target};
 use benches::Benches;
-pub(super) use job::{Job, begun_in, commands};
+pub(super) use job::{Job, begun_in, commands, targets};
 use rank_journal::OwnJournal;
 use resumed::NamedAgain;
 use rigel_analyse::SoFar;
@@ -305,7 +305,7 @@ fn job_again(
     } else {
         job.target = target_again(header, &begun_in);
     }
-    job.targets_mut().for_each(|target| say_target(target));
+    targets(&job.target, &*job.verb).for_each(say_target);
     if named.is_none() {
         job.access = access_again(&mut job, args, servers)?;
     }

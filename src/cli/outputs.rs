@@ -6,18 +6,17 @@
 //! the run's directory, or a file that the command line names for something else: a journal, a profile and the data of
 //! a device cannot be restored.
 
-use super::measuring::{Job, begun_in};
+use super::measuring::{Job, begun_in, targets};
 use rigel_device::bounded;
+use rigel_device::engine::opened::Identity;
 use rigel_model::record::journal;
 use rigel_model::{Error, Target, failed, files, usage};
 use rigel_report::{answers, html};
-use rigel_verbs::duet::DuetRequest;
 use rigel_verbs::expect::Baseline;
 use rigel_verbs::orion::files as files_of_orion;
 use rigel_verbs::{Evaluated, Verb};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// File name of a page in its run's directory.
@@ -120,10 +119,6 @@ impl Kept {
     }
 
     fn new(run: &Path, (target, verb): (&Target, &dyn Verb), begun_in: &Path) -> Self {
-        let arms = verb
-            .downcast_ref::<DuetRequest>()
-            .map_or(&[][..], |duet| &duet.arms);
-        let all = std::iter::once(target).chain(arms.iter().filter_map(|arm| arm.target.as_ref()));
         let members = |target: &Target| match target {
             Target::Paths { members, .. } => members.clone(),
             Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {
@@ -132,7 +127,7 @@ impl Kept {
         };
         Self {
             run: Some(run.to_path_buf()),
-            targets: all
+            targets: targets(target, verb)
                 .flat_map(members)
                 .map(|path| begun_in.join(path))
                 .collect(),
@@ -149,8 +144,8 @@ impl Kept {
             if is_same(&journal::file_of(run), path) {
                 return Some("the journal of this run");
             }
-            let own = directory_of(run).and_then(identity);
-            if !is_of_run && own.is_some() && own == identity(above(path)) {
+            let own = directory_of(run).and_then(Identity::of_any);
+            if !is_of_run && own.is_some() && own == Identity::of_any(above(path)) {
                 return Some("in the directory of this run, which has its own files only");
             }
         }
@@ -293,20 +288,16 @@ fn leads_to(word: &str, path: &Path) -> bool {
 
 /// True if both paths lead to one file; of files that do not exist, to one name.
 fn is_same(one: &Path, other: &Path) -> bool {
-    let name = |path: &Path| Some((identity(above(path))?, path.file_name()?.to_os_string()));
-    match (identity(one), identity(other)) {
+    let name = |path: &Path| {
+        Some((
+            Identity::of_any(above(path))?,
+            path.file_name()?.to_os_string(),
+        ))
+    };
+    match (Identity::of_any(one), Identity::of_any(other)) {
         (None, None) => name(one).is_some() && name(one) == name(other),
         (one, other) => one == other,
     }
-}
-
-/// Device and inode of what a path leads to, or the device's number.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let facts = std::fs::metadata(path).ok()?;
-    Some(match facts.rdev() {
-        0 => (facts.dev(), facts.ino()),
-        device => (0, device),
-    })
 }
 
 fn above(path: &Path) -> &Path {

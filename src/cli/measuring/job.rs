@@ -202,7 +202,7 @@ impl Job {
         )
     }
 
-    /// The targets of the run: its own, and those of arms that have one of their own.
+    /// The targets of the run, as [`targets`], to change them.
     pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         let arms = self.verb.downcast_mut::<DuetRequest>();
         let of_arms = arms.into_iter().flat_map(DuetRequest::targets_mut);
@@ -314,6 +314,15 @@ pub(in crate::cli) fn header(bench: &Bench, job: &Job) -> Header {
         ranks: None,
         says_end: true,
     }
+}
+
+/// The targets of a run: its own, and those of arms that have one of their own.
+pub(in crate::cli) fn targets<'a>(
+    own: &'a Target,
+    verb: &'a dyn Verb,
+) -> impl Iterator<Item = &'a Target> {
+    let arms = verb.downcast_ref::<DuetRequest>();
+    std::iter::once(own).chain(arms.into_iter().flat_map(DuetRequest::targets))
 }
 
 /// What stands before the relative paths of a run that was begun in `directory`: nothing if that is

@@ -5,10 +5,11 @@
 //! A folder without Rigel's marker is never touched.
 
 use super::server_dir::{
-    MARKER, MARKER_MOST, Marker, NAME, bytes_of, mount_of, names_in, open_in, refuse_mounts,
-    remove_all, unique_name,
+    MARKER, MARKER_MOST, Marker, NAME, bytes_of, names_in, open_in, refuse_mounts, remove_all,
+    unique_name,
 };
 use super::{memory, process};
+use rigel_model::files::mount_of;
 use rigel_model::{Bytes, Error, failed, usage};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags};

@@ -8,9 +8,9 @@
 
 use super::account::Account;
 use super::site::{Detour, Site, check_reachable, refused};
-use rigel_model::files::Directory;
+use rigel_model::files::{Directory, mount_of};
 use rigel_model::{Bytes, Dbms, Error, failed, shell_path, usage};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -398,17 +398,6 @@ fn mounted(path: &Path) -> io::Error {
         "something is mounted at '{}'; unmount it",
         path.display()
     ))
-}
-
-/// Number of the mount by which an open file or directory was reached. A bind mount has another one
-/// than what surrounds it, even if both show the same filesystem.
-pub(super) fn mount_of(opened: impl AsFd) -> io::Result<u64> {
-    let number = opened.as_fd().as_raw_fd();
-    let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
-    let mount = facts.lines().find_map(|line| line.strip_prefix("mnt_id:"));
-    mount
-        .and_then(|mount| mount.trim().parse().ok())
-        .ok_or_else(|| io::Error::other("the kernel does not say what is mounted in it"))
 }
 
 /// Removes all entries of a directory, and of those below it that are on the same `mount`.

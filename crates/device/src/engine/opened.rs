@@ -23,7 +23,7 @@ pub enum Identity {
     File(u64, u64),
     /// A block device, by its number.
     Device(u64),
-    /// A character device that leads to a disk past its block device, by its number. No target.
+    /// A character device, by its number: one may lead to a disk past its block device. No target.
     Generic(u64),
 }
 
@@ -43,6 +43,15 @@ impl Identity {
     /// The identity of the target of `path`; `None` if it is neither a file nor a block device.
     pub fn at(path: &Path) -> Option<Self> {
         Self::of(&std::fs::metadata(path).ok()?)
+    }
+
+    /// The identity of whatever `path` leads to; `None` if nothing is there. A directory has one as a file has.
+    pub fn of_any(path: &Path) -> Option<Self> {
+        let facts = std::fs::metadata(path).ok()?;
+        Some(Self::of(&facts).unwrap_or_else(|| match facts.rdev() {
+            0 => Self::File(facts.dev(), facts.ino()),
+            number => Self::Generic(number),
+        }))
     }
 
     /// The block device with this major and minor number.

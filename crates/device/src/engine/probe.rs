@@ -8,7 +8,7 @@
 use super::mounts::{Mount, mount_of, mounts};
 use super::opened::Opened;
 use crate::observe::stack::{Node, Sys, device_number};
-use rigel_model::{Bytes, Error, Extents, FileKind, VolumeMember, failed};
+use rigel_model::{Bytes, Error, Extents, FileKind, VolumeMember, failed, files};
 use rustix::fs::{AtFlags, StatxFlags};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -31,31 +31,21 @@ pub fn probe(target: &Opened) -> Result<VolumeMember, Error> {
 
 fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
     let (file, metadata) = (target.file(), target.metadata()?);
-    let statx = rustix::fs::statx(
-        file,
-        "",
-        AtFlags::EMPTY_PATH,
-        StatxFlags::DIOALIGN | StatxFlags::MNT_ID,
-    )
-    .ok();
-    let given = |flag: StatxFlags| {
-        statx
-            .as_ref()
-            .filter(|answer| answer.stx_mask & flag.bits() != 0)
-    };
     let number = device_number(metadata.dev());
     // Unknown facts are left out here; the guard is what requires them.
     let mounts = mounts().unwrap_or_default();
     let mount = mount_of(
         &mounts,
-        given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id),
+        files::mount_of(target.file()).ok(),
         number,
         &target.place()?,
     );
     let device_number = disk_below(number, mount);
     // With 0 and 0 the kernel reports that the file has no direct I/O: then the device's block size
     // applies.
-    let asked_by_kernel = given(StatxFlags::DIOALIGN)
+    let statx = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();
+    let asked_by_kernel = statx
+        .filter(|answer| answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0)
         .map(|answer| answer.stx_dio_mem_align.max(answer.stx_dio_offset_align))
         .filter(|alignment| *alignment > 0);
     Ok(VolumeMember {

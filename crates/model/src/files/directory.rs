@@ -11,8 +11,8 @@
 //!
 //! For other users there are no such checks: they choose their own directories.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, StatxFlags, Uid};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -168,14 +168,10 @@ impl Directory {
 
     /// True if the file of this name is a mount of its own, as a container runtime mounts single files.
     fn is_mounted_alone(&self, name: &OsStr) -> io::Result<bool> {
-        let mount = |name: &OsStr, flags| -> io::Result<Option<u64>> {
-            let facts = rustix::fs::statx(&self.handle, name, flags, StatxFlags::MNT_ID)?;
-            let is_known = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-            Ok(is_known.then_some(facts.stx_mnt_id))
-        };
-        let above = mount(OsStr::new(""), AtFlags::EMPTY_PATH)?;
-        let own = mount(name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(above.zip(own).is_some_and(|(above, own)| above != own))
+        // Opens nothing: a file may be a pipe or a device.
+        let handle = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.handle, name, handle, Mode::empty())?;
+        Ok(mount_of(&self.handle)? != mount_of(opened)?)
     }
 
     /// Writes a complete file that replaces any file of this name, and waits until it is on disk. A
@@ -281,6 +277,20 @@ pub fn existing_to_append(path: &Path) -> io::Result<Option<File>> {
     let (directory, name) = place_of(path)?;
     let is_there = directory.has_regular(name)?;
     is_there.then(|| directory.append(name)).transpose()
+}
+
+/// Number of the mount by which an open file or directory was reached, as /proc/self/mountinfo has it. A bind mount has
+/// another one than what surrounds it, even if both show the same filesystem.
+///
+/// # Errors
+/// Without /proc.
+pub fn mount_of(opened: impl AsFd) -> io::Result<u64> {
+    let number = opened.as_fd().as_raw_fd();
+    let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
+    let mount = facts.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    mount
+        .and_then(|mount| mount.trim().parse().ok())
+        .ok_or_else(|| io::Error::other("the kernel does not say what is mounted there"))
 }
 
 /// True if the file at `path` is a mount of its own, such as `/dev/termination-log` in a container of Kubernetes.

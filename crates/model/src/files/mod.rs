@@ -8,6 +8,7 @@ mod directory;
 mod reading;
 
 pub use directory::{
-    Directory, append, existing, existing_to_append, is_mounted_alone, refuse_unsafe, replace,
+    Directory, append, existing, existing_to_append, is_mounted_alone, mount_of, refuse_unsafe,
+    replace,
 };
 pub use reading::{HAND_WRITTEN_MAX, open, read, read_secret, read_text};

@@ -58,7 +58,12 @@ impl DuetRequest {
     /// Most arms of a run: each has its part of the time and of the error.
     pub const ARMS_MAX: usize = 8;
 
-    /// The targets of the arms that have one of their own, to change them.
+    /// The targets of the arms that have one of their own.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.arms.iter().filter_map(|arm| arm.target.as_ref())
+    }
+
+    /// The same, to change them.
     pub fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         self.arms.iter_mut().filter_map(|arm| arm.target.as_mut())
     }

@@ -8,8 +8,7 @@ use super::refusal::{blind, checked_mounts};
 use crate::engine::mounts::{Mount, mount_of};
 use crate::engine::opened::Opened;
 use crate::observe::stack::device_number;
-use rigel_model::Error;
-use rustix::fs::{AtFlags, StatxFlags};
+use rigel_model::{Error, files};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -76,11 +75,8 @@ struct PlaceOfFile {
 /// its filesystem or of the part that contains the file.
 fn places(file: &Opened, mounts: &[Mount]) -> Result<Vec<PlaceOfFile>, Error> {
     let path = file.place()?;
-    let statx = rustix::fs::statx(file.file(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
-    let id = statx
-        .filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0)
-        .map(|answer| answer.stx_mnt_id);
-    let own = mount_of(mounts, id, device_number(file.metadata()?.dev()), &path);
+    let number = files::mount_of(file.file()).ok();
+    let own = mount_of(mounts, number, device_number(file.metadata()?.dev()), &path);
     let mut places = own.map_or_else(Vec::new, |own| elsewhere(&path, own, mounts));
     let mounted = own.map_or_else(|| "/".into(), |own| own.point.clone());
     places.insert(0, PlaceOfFile { path, mounted });
