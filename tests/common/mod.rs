@@ -28,7 +28,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// A file that is removed when it is dropped.
@@ -241,6 +241,14 @@ impl Drop for Loop {
     }
 }
 
+/// A loop device of `bytes` in a directory of its own, and the turn of its test, which ends last.
+pub(crate) fn loop_device(name: &str, bytes: u64) -> Result<(File, Place, Loop), Missing> {
+    let turn = one_at_a_time();
+    let place = Place::new(name);
+    let device = Loop::new(&place.file("file", bytes))?;
+    Ok((turn, place, device))
+}
+
 /// A mounted filesystem, unmounted on drop.
 pub(crate) struct Mounted(pub(crate) PathBuf);
 
@@ -293,6 +301,25 @@ pub(crate) fn rigel(place: &Place, arguments: &str) -> Command {
         .args(arguments.split_whitespace())
         .current_dir(&place.0);
     command
+}
+
+/// A program that is ended with its test.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts the program with this command line, and waits until its journal in `run` has a measurement.
+pub(crate) fn begun(place: &Place, line: &str, run: &Path) -> Child {
+    let mut command = rigel(place, line);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = piped.spawn().unwrap();
+    wait_until("something is measured", || journal_lines(run) >= 2);
+    child
 }
 
 /// An option of `env` for what a test sends signals to. The tests may run below `nohup` or in the

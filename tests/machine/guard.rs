@@ -8,7 +8,8 @@
 //! A new refusal of the guard needs a test here.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text, wait_until,
+    Loop, Missing, Mounted, Place, Running, loop_device, need, one_at_a_time, say_skipped, test,
+    text, wait_until,
 };
 use rigel_device::engine::guard;
 use rigel_device::engine::opened::Opened;
@@ -17,7 +18,7 @@ use rigel_model::{Bytes, Error, MIB};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// Swap in use, turned off on drop.
 struct Swap(PathBuf);
@@ -35,26 +36,11 @@ impl Drop for Swap {
     }
 }
 
-/// A process that holds a file open, ended on drop.
-struct Holder(Child);
-
-impl Holder {
-    fn of(path: &Path) -> Self {
-        Self(
-            Command::new("sleep")
-                .arg("3600")
-                .stdin(Stdio::from(File::open(path).unwrap()))
-                .spawn()
-                .unwrap(),
-        )
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A process that holds a file open.
+fn holder_of(path: &Path) -> Running {
+    let mut command = Command::new("sleep");
+    let command = command.arg("3600").stdin(File::open(path).unwrap());
+    Running(command.spawn().unwrap())
 }
 
 fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
@@ -152,9 +138,7 @@ fn only_files_and_devices_are_accepted() {
 #[test]
 fn a_bare_device_is_refused_until_it_is_named_twice() {
     test("a_bare_device_is_refused_until_it_is_named_twice", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("device");
-        let device = Loop::new(&place.file("file", SIZE))?;
+        let (_turn, _place, device) = loop_device("device", SIZE)?;
         let said = permit_write(&device.0, &[]).unwrap_err().to_string();
         assert!(
             said.contains(&format!("--destroy {}", device.0.display())) && said.contains("64 MiB"),
@@ -170,9 +154,7 @@ fn a_read_only_device_is_refused_before_the_first_point() {
     test(
         "a_read_only_device_is_refused_before_the_first_point",
         || {
-            let _turn = one_at_a_time();
-            let place = Place::new("read-only");
-            let device = Loop::new(&place.file("file", SIZE))?;
+            let (_turn, place, device) = loop_device("read-only", SIZE)?;
             need("blockdev", &["--setro", text(&device.0)])?;
             let shown = device.0.display();
             let line = format!(
@@ -250,9 +232,7 @@ fn a_mounted_device_is_refused_and_then_its_filesystem() {
     test(
         "a_mounted_device_is_refused_and_then_its_filesystem",
         || {
-            let _turn = one_at_a_time();
-            let place = Place::new("mounted");
-            let device = Loop::new(&place.file("file", SIZE))?;
+            let (_turn, place, device) = loop_device("mounted", SIZE)?;
             need("mkfs.ext4", &["-q", text(&device.0)])?;
             let mounted = Mounted::new(&device.0, &place)?;
             refused(&device.0, "it is mounted on ");
@@ -268,9 +248,7 @@ fn a_device_that_is_mounted_in_another_container_is_refused() {
     test(
         "a_device_that_is_mounted_in_another_container_is_refused",
         || {
-            let _turn = one_at_a_time();
-            let place = Place::new("container");
-            let device = Loop::new(&place.file("file", SIZE))?;
+            let (_turn, place, device) = loop_device("container", SIZE)?;
             need("mkfs.ext4", &["-q", text(&device.0)])?;
             let script = format!(
                 "mount {} {} && echo mounted && exec sleep 3600",
@@ -281,7 +259,7 @@ fn a_device_that_is_mounted_in_another_container_is_refused() {
                 .args(["--mount", "sh", "-c", &script])
                 .stdout(Stdio::piped())
                 .spawn()
-                .map(Holder)
+                .map(Running)
                 .map_err(|error| Missing(format!("unshare: {error}")))?;
             let mut answer = [0; 8];
             let read = container
@@ -474,9 +452,7 @@ fn rarer_filesystems_are_refused_too() {
 #[test]
 fn an_lvm_physical_volume_is_refused() {
     test("an_lvm_physical_volume_is_refused", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("lvm");
-        let device = Loop::new(&place.file("file", SIZE))?;
+        let (_turn, _place, device) = loop_device("lvm", SIZE)?;
         let devices = format!(
             "devices {{ scan=[\"/dev\"] filter=[\"a|^{}$|\",\"r|.*|\"] }}",
             device.0.display()
@@ -493,9 +469,7 @@ fn an_lvm_physical_volume_is_refused() {
 #[test]
 fn swap_is_refused_in_use_and_at_rest() {
     test("swap_is_refused_in_use_and_at_rest", || {
-        let _turn = one_at_a_time();
-        let place = Place::new("swap");
-        let device = Loop::new(&place.file("file", SIZE))?;
+        let (_turn, _place, device) = loop_device("swap", SIZE)?;
         let swap = Swap::new(&device.0)?;
         refused(&device.0, "is in use as swap");
         drop(swap);
@@ -555,9 +529,7 @@ fn a_member_of_a_mapped_device_is_refused() {
                 let _ = need("dmsetup", &["remove", &self.0]);
             }
         }
-        let _turn = one_at_a_time();
-        let place = Place::new("mapped");
-        let device = Loop::new(&place.file("file", SIZE))?;
+        let (_turn, _place, device) = loop_device("mapped", SIZE)?;
         let name = format!("rigel-guard-{}", std::process::id());
         need(
             "dmsetup",
@@ -580,7 +552,7 @@ fn a_member_of_a_mapped_device_is_refused() {
 fn a_target_open_in_another_process_is_refused() {
     let place = Place::new("held");
     let file = place.file("file", SIZE);
-    let holder = Holder::of(&file);
+    let holder = holder_of(&file);
     refused(
         &file,
         &format!("is held open by process {} (sleep)", holder.0.id()),
@@ -594,10 +566,8 @@ fn a_device_that_another_process_holds_open_is_refused() {
     test(
         "a_device_that_another_process_holds_open_is_refused",
         || {
-            let _turn = one_at_a_time();
-            let place = Place::new("held-device");
-            let device = Loop::new(&place.file("file", SIZE))?;
-            let holder = Holder::of(&device.0);
+            let (_turn, _place, device) = loop_device("held-device", SIZE)?;
+            let holder = holder_of(&device.0);
             refused(&device.0, "is held open by process ");
             drop(holder);
             permitted(&device.0, std::slice::from_ref(&device.0));

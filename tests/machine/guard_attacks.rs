@@ -5,7 +5,8 @@
 //! need root, loop devices or a tool report it if that is missing, as in `guard.rs`.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, need, one_at_a_time, test, text, wait, wait_until,
+    Loop, Missing, Mounted, Place, Running, loop_device, need, one_at_a_time, test, text, wait,
+    wait_until,
 };
 use rigel_device::engine::guard;
 use rigel_device::engine::layout::VolumeMap;
@@ -19,7 +20,7 @@ use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const SIZE: u64 = 4 * MIB;
@@ -384,29 +385,18 @@ fn filesystems_that_are_seldom_seen_are_refused() {
 // ---- who holds it ----
 
 /// A process that holds what the shell opens with `redirection`.
-struct Holder(Child);
-
-impl Holder {
-    fn new(redirection: &str) -> Self {
-        let script = format!("exec sleep 600 {redirection}");
-        let holder = Self(Command::new("sh").args(["-c", &script]).spawn().unwrap());
-        let comm = format!("/proc/{}/comm", holder.0.id());
-        wait_until("the shell has become sleep", || {
-            std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n")
-        });
-        holder
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn holder_by(redirection: &str) -> Running {
+    let script = format!("exec sleep 600 {redirection}");
+    let holder = Running(Command::new("sh").args(["-c", &script]).spawn().unwrap());
+    let comm = format!("/proc/{}/comm", holder.0.id());
+    wait_until("the shell has become sleep", || {
+        std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n")
+    });
+    holder
 }
 
 /// A process of Python that holds `path` in a way of its own, and says so.
-fn python(script: &str, path: &Path) -> Result<Holder, Missing> {
+fn python(script: &str, path: &Path) -> Result<Running, Missing> {
     let mut child = Command::new("python3")
         .args(["-c", script, text(path)])
         .stdout(Stdio::piped())
@@ -414,7 +404,7 @@ fn python(script: &str, path: &Path) -> Result<Holder, Missing> {
         .map_err(|error| Missing(format!("python3: {error}")))?;
     let mut said = String::new();
     let read = BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said);
-    let holder = Holder(child);
+    let holder = Running(child);
     match (read, said.as_str()) {
         (Ok(_), "held\n") => Ok(holder),
         _ => Err(Missing(format!("python3 cannot hold a device: {said}"))),
@@ -423,9 +413,7 @@ fn python(script: &str, path: &Path) -> Result<Holder, Missing> {
 
 /// A loop device that is held in this way is refused, and a file too.
 fn refused_while_held(name: &str, script: &str, words: &str) -> Result<(), Missing> {
-    let _turn = one_at_a_time();
-    let place = Place::new(name);
-    let device = Loop::new(&place.file("file", SIZE))?;
+    let (_turn, place, device) = loop_device(name, SIZE)?;
     let holder = python(script, &device.0)?;
     refused(&device.0, words);
     drop(holder);
@@ -522,7 +510,7 @@ fn a_partition_of_a_disk_that_is_open_for_writing_is_refused() {
             if !part.exists() {
                 need("partx", &["--add", text(&device.0)])?;
             }
-            let holder = Holder::new(&format!("<> {}", device.0.display()));
+            let holder = holder_by(&format!("<> {}", device.0.display()));
             refused(
                 &part,
                 &format!(
@@ -531,7 +519,7 @@ fn a_partition_of_a_disk_that_is_open_for_writing_is_refused() {
                 ),
             );
             drop(holder);
-            let reader = Holder::new(&format!("< {}", device.0.display()));
+            let reader = holder_by(&format!("< {}", device.0.display()));
             permitted(&part);
             drop(reader);
             Ok(())
@@ -582,10 +570,8 @@ fn a_device_is_not_written_where_its_holders_cannot_be_seen() {
     test(
         "a_device_is_not_written_where_its_holders_cannot_be_seen",
         || {
-            let _turn = one_at_a_time();
-            let place = Place::new("unseen");
-            let device = Loop::new(&place.file("file", SIZE))?;
-            let _holder = Holder::new(&format!("<> {}", device.0.display()));
+            let (_turn, place, device) = loop_device("unseen", SIZE)?;
+            let _holder = holder_by(&format!("<> {}", device.0.display()));
             let said = run_wrapped(
                 &place,
                 &["unshare", "--pid", "--fork", "--mount-proc"],

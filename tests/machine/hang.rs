@@ -5,8 +5,8 @@
 //! answers between the hang and the end of the program, which its own log proves.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, journal_lines, need, one_at_a_time, processes, rigel, signal,
-    test, text, wait, wait_until,
+    Loop, Missing, Mounted, Place, begun, journal_lines, loop_device, need, one_at_a_time,
+    processes, rigel, signal, test, text, wait, wait_until,
 };
 use crate::device::{Behaviour, Device};
 use rigel_model::record::journal::Run;
@@ -416,10 +416,7 @@ fn a_watch_notes_when_its_disk_stops_completing_requests_and_when_it_goes_on() {
 #[test]
 fn storage_below_the_journal_that_is_slow_after_a_signal_costs_no_report() {
     test("storage_below_the_journal_is_slow", || {
-        let _alone = one_at_a_time();
-        let place = Place::new("hang-journal");
-        let file = place.file("image", 256 * MIB);
-        let device = Loop::new(&file)?;
+        let (_turn, place, device) = loop_device("hang-journal", 256 * MIB)?;
         need("mkfs.ext4", &["-q", text(&device.0)])?;
         let mounted = Mounted::new(&device.0, &place)?;
         drop(Frozen::begin(&mounted.0)?);
@@ -427,13 +424,8 @@ fn storage_below_the_journal_that_is_slow_after_a_signal_costs_no_report() {
         // One round, and an hour until the next.
         let line = "soak storage --scratch-size 64MiB --work 20ops --every 1h --for 2h --no-progress \
                     --out mounted/run";
-        let child = rigel(&place, line)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
         let run = mounted.0.join("run");
-        wait_until("a round is done", || journal_lines(&run) >= 2);
+        let child = begun(&place, line, &run);
         let frozen = Frozen::begin(&mounted.0).ok();
         assert!(frozen.is_some(), "it could be frozen before");
         signal(child.id(), "INT");
@@ -461,14 +453,8 @@ fn a_run_that_a_second_signal_ends_says_how_to_go_on() {
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = "curve storage --scratch-size 64MiB --depth 1,2 --point-min 1s --point-max 1s --no-progress \
                 --engine psync --out run";
-    let child = rigel(&place, line)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let run = place.0.join("run");
     // It goes on for twenty seconds at least.
-    wait_until("a visit is done", || journal_lines(&run) >= 2);
+    let child = begun(&place, line, &place.0.join("run"));
     // Stopped, it does not heed the first signal.
     let measuring = processes(&child).into_iter().find(|pid| *pid != child.id());
     signal(measuring.expect("another process measures"), "STOP");
@@ -487,10 +473,7 @@ fn a_run_that_a_second_signal_ends_says_how_to_go_on() {
 #[test]
 fn what_is_written_to_frozen_storage_is_said_and_a_signal_ends_it() {
     test("what_is_written_to_frozen_storage", || {
-        let _alone = one_at_a_time();
-        let place = Place::new("hang-frozen");
-        let file = place.file("image", 256 * MIB);
-        let device = Loop::new(&file)?;
+        let (_turn, place, device) = loop_device("hang-frozen", 256 * MIB)?;
         need("mkfs.ext4", &["-q", text(&device.0)])?;
         let mounted = Mounted::new(&device.0, &place)?;
         let frozen = Frozen::begin(&mounted.0)?;

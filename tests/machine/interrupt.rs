@@ -2,28 +2,22 @@
 //! incomplete.
 
 use crate::common::{
-    Mounted, Place, ends, entries, in_time, journal_lines, need, peak_of, processes, rigel,
-    scratch_file, signal, test, text, wait, wait_until,
+    Mounted, Place, Running, begun, ends, entries, in_time, journal_lines, need, peak_of,
+    processes, rigel, scratch_file, signal, test, text, wait, wait_until,
 };
 use rigel_model::Coordinates;
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A run on a scratch file that gets a signal in a point after its first. Returns its output and
 /// its journal.
 fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Output, Run)> {
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = "orion -run oltp -num_small 3 --target storage --scratch-size 64MiB --out run";
-    let mut command = rigel(place, &format!("{line} -duration {}", 2 * factor));
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let run = place.0.join("run");
-    wait_until("the first point is done", || journal_lines(&run) >= 2);
+    let line = format!("{line} -duration {}", 2 * factor);
+    let child = begun(place, &line, &place.0.join("run"));
     // The warm-up takes one second at most; if it takes longer, the signal arrives during the
     // warm-up.
     wait(1500);
@@ -110,16 +104,6 @@ fn ctrl_c_keeps_the_results_and_says_how_to_resume() {
 #[test]
 fn sigterm_does_as_ctrl_c() {
     interrupted_by("TERM");
-}
-
-/// A program that is ended with its test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rights of the program file (`setcap`) serve nobody but a trace, and a watch of weeks keeps few.
 
-use crate::common::{Missing, Place, need, processes, rigel, test, text, wait_until};
+use crate::common::{Missing, Place, Running, need, processes, rigel, test, text, wait_until};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -67,16 +67,6 @@ fn permitted_of_threads(pid: u32) -> Vec<u64> {
     statuses.collect()
 }
 
-/// A process that is ended by a signal.
-struct Watch(Child);
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn rights_of_the_program_file_open_no_file_of_others() {
     test("rights_of_the_program_file_open_no_file_of_others", || {
@@ -135,7 +125,7 @@ fn a_watch_keeps_the_rights_to_trace_unused_and_no_others() {
                     .arg(&out)
                     .stdout(Stdio::null())
                     .stderr(Stdio::null());
-                let child = Watch(command.spawn().unwrap());
+                let child = Running(command.spawn().unwrap());
                 wait_until("the watch has an interval", || {
                     std::fs::read_to_string(out.join("journal.jsonl"))
                         .is_ok_and(|text| text.lines().count() > 1)
@@ -210,7 +200,7 @@ fn a_group_traces_with_the_rights_and_the_mount_that_the_documents_advise() {
             .arg(&out)
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let child = Watch(command.spawn().unwrap());
+        let child = Running(command.spawn().unwrap());
         let journal = out.join("journal.jsonl");
         wait_until("the watch has an interval", || {
             std::fs::read_to_string(&journal).is_ok_and(|text| text.lines().count() > 1)

@@ -1,7 +1,9 @@
 //! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text
 //! without a warning. A terminal shows typed text again afterwards.
 
-use crate::common::{DEFAULT_SIGNALS, Missing, Place, header, need, rigel, test, text, wait_until};
+use crate::common::{
+    DEFAULT_SIGNALS, Missing, Place, Running, header, need, rigel, test, text, wait_until,
+};
 use proptest::prelude::*;
 use rigel_analyse::plan::SqlStop;
 use rigel_analyse::plan::SqlTerms;
@@ -11,7 +13,7 @@ use rigel_model::{Dbms, RunOptions, SqlTarget, SqlWork, Tables, Target, WarmUp};
 use rigel_verbs::curve::CurveRequest;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -350,7 +352,7 @@ fn a_socket_that_another_user_made_gets_no_password() {
 ",
                 "{first}"
             );
-            Ok(Ended(child))
+            Ok(Running(child))
         });
         let _both = (postgres?, mysql?);
         let heard = |name: &str| {
@@ -396,16 +398,6 @@ fn a_socket_that_another_user_made_gets_no_password() {
         );
         Ok(())
     });
-}
-
-/// A process that ends with its test.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
