@@ -67,17 +67,17 @@ impl FindingName {
 finding_names! {
     Failures {
         WrongBlocks = "wrong-blocks", Spoil, "warning",
-            "With `--verify`, or fio's: blocks were read that do not hold what was written. *Rotten*: bits differ. *Misdirected*: \
-             what was written elsewhere. *Torn*: a part of a write. *Stale*: an earlier write, the last one is lost.",
+            "With `--verify`, or fio's: blocks differ from what was written. *Rotten*: in bits. *Misdirected*: written for \
+             elsewhere. *Torn*: part of a write. *Stale*: an earlier write, the last is lost.",
             "Trust this storage with nothing yet.";
         JobFailed = "job-failed", Spoil, "warning",
             "A job ended by an error.",
             "Measure again.";
         Failures = "failures", Doubt, "warning",
-            "Operations failed; the figures describe the others.",
+            "Operations failed; figures are of the others.",
             "Read `dmesg` and the target's log.";
         BrokenRounds = "broken-rounds", Doubt, "warning",
-            "Rounds of a soak broke; the text has causes (20 at most), counts and dates.",
+            "Rounds of a soak broke; the text has up to 20 causes, with dates.",
             "See what happened to the target then.";
         SpoolErrors = "spool-errors", Doubt, "warning",
             "A spool of `rigel sql script` has errors.",
@@ -85,27 +85,27 @@ finding_names! {
     }
     Cache {
         MemoryDevice = "memory-device", Spoil, "warning",
-            "The device is zram or a RAM disk: no storage is measured.",
+            "zram or a RAM disk: no storage is measured.",
             "Give a device of the storage.";
         MemoryFilesystem = "memory-filesystem", Spoil, "warning",
-            "The target is on tmpfs, ramfs, hugetlbfs or devtmpfs: no storage is measured.",
+            "tmpfs, ramfs, hugetlbfs or devtmpfs: no storage is measured.",
             "Give a file on the storage.";
         Holes = "holes", Spoil, "note, refusal",
-            "Blocks were never written; reading them needs no device. Refusal from 0.1 % of the target.",
+            "Blocks never written need no device to be read. Refusal from 0.1 % of the target.",
             "Give a directory, or fill the file. `--allow-holes` measures it anyway.";
         NotFromDevice = "not-from-device", Doubt, "warning",
-            "The device moved less than 98 % of this point's bytes: a cache, a hole or a layer answered.",
+            "The device moved below 98 % of this point's bytes: a cache, hole or layer answered.",
             "Measure a written file with direct I/O.";
         Cache = "cache", Doubt, "warning",
             "Reads of a part have a median below 70 % of the whole's, parts just read were a fifth faster, or large \
-             reads met what was cached ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
+             reads met cached blocks ([how](methods/calibrate_io.md#what-a-calibration-cannot-see)).",
             "Measure a target many times as large as the cache.";
         PageCache = "page-cache", Doubt, "warning, refusal",
-            "The page cache served blocks of a server: over 1 % and 200 blocks; in `layers`, over 5 %; or fio's, without \
+            "The page cache served over 1 % and 200 blocks of a server; in `layers`, over 5 %; or fio's, without \
              `direct=1`. Refusal: all.",
             "Direct I/O (`debug_io_direct=data`), less memory, or a larger `--scale`.";
         BufferCache = "buffer-cache", Doubt, "warning",
-            "Tables are smaller than twice the buffer cache; in `layers`, it served over 5 % of the blocks.",
+            "Tables are below twice the buffer cache; in `layers`, it served over 5 % of blocks.",
             "Larger `--scale` or smaller `--buffer-cache`.";
         PageCacheUnlimited = "page-cache-unlimited", Doubt, "warning",
             "As `memory-limit`, but the memory could not be limited.",
@@ -114,26 +114,26 @@ finding_names! {
             "A database's single-block reads average below 50 µs, or a fifth are below 64 µs with a second mode.",
             "The disk's own demand; Oracle: `filesystemio_options = setall`.";
         CacheSuspected = "cache-suspected", Doubt, "warning",
-            "The target is small (below memory, or 64 GiB unless local flash) and half its reads at low load are \
-             faster than the medium.",
+            "A small target (below memory, or 64 GiB unless local flash), half of whose reads at low load are \
+             faster than its medium.",
             "Measure a target several times as large as any cache.";
         Memory = "memory", Doubt, "note, warning",
-            "The target is smaller than memory. Warning with `--buffered`: the kernel keeps all of it.",
+            "The target is smaller than memory. Warning with `--buffered`: it is kept whole.",
             "Omit `--buffered`, or use a larger target.";
         SmallScratch = "small-scratch", Aside, "note",
-            "The scratch file is below 4 GiB, as it may take a quarter of the free space.",
+            "The scratch file is below 4 GiB: a quarter of the free space.",
             "Make room, or name a larger filesystem.";
         Modes = "modes", Aside, "note",
-            "One at a time, operations ended in several ways: shares, with intervals.",
+            "One at a time, operations ended in several ways.",
             "A cache or tier in front, or a second path.";
         SecondPass = "second-pass", Aside, "note",
-            "A second pass over the same part was over 1.3 times as fast.",
+            "A second pass over a part was over 1.3 times as fast.",
             "See `cache`.";
         MemoryLimit = "memory-limit", Aside, "note",
-            "A private server reads through the page cache; its memory is limited to 32 MiB beyond its own.",
+            "A private server reads through the page cache; memory is limited to 32 MiB beyond its own.",
             "Nothing.";
         Compression = "compression", Doubt, "warning",
-            "The filesystem is mounted with compression, which reads compressible data faster.",
+            "A filesystem with compression reads compressible data faster.",
             "Let Rigel make the file, or mount without.";
     }
     Contradiction {
@@ -141,20 +141,20 @@ finding_names! {
             "Uniform I/O touched a number of blocks over six standard deviations from chance.",
             "Report this: Rigel read wrongly.";
         LittlesLaw = "littles-law", Spoil, "warning",
-            "Rate times response time differs from the outstanding operations by over 1 % (imported: 15 %).",
+            "Rate times response time differs from what was outstanding by over 1 % (imported: 15 %).",
             "Report this: operations were lost or counted twice.";
         ReportDoubted = "report-doubted", Spoil, "warning",
-            "Three checks of a report fail: edited, made up, or read wrongly.",
+            "Three checks of a report fail: edited, invented, or misread.",
             "Use no figure of it.";
         KernelTime = "kernel-time", Doubt, "warning, note",
             "The kernel's mean time of I/Os contradicts Rigel's: over 1.25 times it (warning), or below half and 100 \
              µs less ([when](methods/statistics.md#the-kernels-mean)).",
             "Look for other users of the disk, `io.max`, `nr_requests`, locks of the filesystem.";
         Witnesses = "witnesses", Doubt, "warning",
-            "Two counts of the same blocks differ by over 1 % and 200 blocks.",
+            "Two counts of blocks differ by over 1 % and 200.",
             "Look for other sessions, a vacuum, a checkpoint.";
         FiguresDiffer = "figures-differ", Doubt, "warning",
-            "Two figures of a report that must agree do not; the text has both.",
+            "Figures of a report that must agree differ; the text has both.",
             "Make an edited report again.";
         FiguresImpossible = "figures-impossible", Doubt, "warning",
             "An impossible figure is not used.",
@@ -163,58 +163,57 @@ finding_names! {
             "Imported samples begin at the same time.",
             "One file each.";
         ReadsCountedApart = "reads-counted-apart", Aside, "note",
-            "Ways to count the random reads of a report differ by over 10 %; the first counts.",
+            "Two counts of a report's random reads differ by over 10 %; the first is used.",
             "Use the range.";
         CpuAboveDbTime = "cpu-above-db-time", Aside, "note",
             "DB CPU exceeds DB time.",
             "Do not use shares of DB time.";
         CountCut = "count-cut", Aside, "note",
-            "AWR text cuts counts of its histogram to five characters; whole ones are used.",
+            "AWR text cuts histogram counts to five characters; whole ones are used.",
             "Nothing.";
     }
     Incomplete {
         TraceIncomplete = "trace-incomplete", Doubt, "warning",
-            "In `watch`: the kernel's trace lacks over 2 % of requests; those intervals use counters.",
+            "`watch`: the trace lacks over 2 % of requests; those intervals use counters.",
             "Stop other tracers, run it again.";
         EventsLost = "events-lost", Doubt, "note, warning",
-            "In `watch`: the kernel dropped events; warning: over 2 % of requests lack.",
+            "`watch`: the kernel dropped events; warning: of over 2 % of requests.",
             "`nice -n -10`";
         RankLost = "rank-lost", Doubt, "warning",
-            "A host was lost, which ended the run; finished points count.",
+            "A lost host ended the run; finished points count.",
             "Mend it, then `--resume` with as many ranks.";
         EndedInStall = "ended-in-stall", Doubt, "warning",
             "The run ended after ten seconds without a completion; not resumed.",
             "Read `dmesg` and the server's log, then resume.";
         Incomplete = "incomplete", Doubt, "warning",
-            "The run ended before all points were measured.",
+            "Not all points were measured.",
             "`--resume DIR`";
         ReportCut = "report-cut", Doubt, "warning",
-            "The file ends before the report does; whole parts were read.",
+            "The file ends before its report; whole parts were read.",
             "Give the whole file.";
         InstancesMissing = "instances-missing", Doubt, "warning",
-            "Reports or snapshots lack instances of a RAC database.",
+            "Reports or snapshots lack instances of a RAC.",
             "Give all instances, or `awrgrpt.sql`.";
         OneContainer = "one-container", Aside, "note",
-            "The report is of one pluggable database, without log writes.",
+            "A report of one pluggable database lacks log writes.",
             "Give the report of the root.";
         SeriesGaps = "series-gaps", Aside, "note",
             "Windows overlap or leave gaps, or an instance was restarted.",
             "Nothing, if meant.";
         RankJournal = "rank-journal", Aside, "note",
-            "A rank that only measured wrote this journal.",
+            "A rank other than 0 wrote this journal.",
             "Read that of rank 0.";
         Imported = "imported", Aside, "note",
-            "Another tool measured this; what it does not report is not compared.",
+            "Another tool measured this; only what it reports is compared.",
             "Nothing.";
     }
     Stall {
         Stall = "stall", Doubt, "warning",
             "An operation took 20 ms and 50 times the p99, three stalls took 1 % of the time, or a \
              watched disk completed nothing for 10 s ([Stalls](methods/statistics.md#stalls)).",
-            "Find the moment in the page's timeline; read `dmesg` and the device's log; with several hosts, the \
-             named one first.";
+            "Find it in the page's timeline; read `dmesg` and the device's log, on the named host first.";
         SlowReads = "slow-reads", Doubt, "warning",
-            "Single-block reads of a report average above 10 ms.",
+            "A report's single-block reads average above 10 ms.",
             "`rigel calibrate` shows what the storage can do.";
         Tail = "tail", Aside, "note",
             "With one outstanding read, the p99 is ten times the median.",
@@ -222,31 +221,31 @@ finding_names! {
     }
     OtherLoad {
         OtherLoad = "other-load", Doubt, "warning",
-            "Before the run, others used the device: over 50 IOPS, 5 MB/s or 5 % busy.",
-            "Find them with `iotop -o`, stop them, measure again.";
+            "Others used the device before the run: over 50 IOPS, 5 MB/s or 5 % busy.",
+            "Find and stop them (`iotop -o`).";
         DeviceLoad = "device-load", Doubt, "warning",
             "The device moved over 102 % of this point's bytes.",
-            "Measure when it is idle; the rate is what others left.";
+            "Measure when it is idle: others took a part.";
         IoPressure = "io-pressure", Doubt, "warning",
             "Before the run, tasks waited for I/O over 10 % of the time.",
-            "Find them with `iotop -o`.";
+            "Find them: `iotop -o`.";
     }
     BusyMachine {
         CpuLimit = "cpu-limit", Doubt, "warning, note",
             "Rigel's threads used over 95 % of their CPU time (closed loop); note in `layers`: CPUs over 90 % busy.",
-            "More `--workers`, or take it as this machine's limit.";
+            "More `--workers`, or it is this machine's limit.";
         SchedulingDelay = "scheduling-delay", Doubt, "warning",
-            "Rigel issued operations late: p99 above half the median and 10 µs.",
+            "Operations were issued late: p99 above half the median and 10 µs.",
             "Leave it more CPU; service times exclude it.";
         Descheduled = "descheduled", Doubt, "warning",
-            "Rigel's threads waited for a CPU over 2 % of their time.",
+            "Rigel's threads waited for CPUs over 2 % of the time.",
             "Stop other users of the CPUs.";
         CpuStolen = "cpu-stolen", Doubt, "warning",
             "The hypervisor took over 1 % of CPU time during a point.",
             "A less busy host, or another time.";
         CpuBusy = "cpu-busy", Doubt, "warning",
             "Before the run, CPUs were over 25 % busy.",
-            "Find the process with `top`, stop it.";
+            "Find and stop it (`top`).";
         Steal = "steal", Doubt, "warning",
             "Before the run, the hypervisor took over 1 % of CPU time.",
             "As `cpu-stolen`.";
@@ -262,60 +261,58 @@ finding_names! {
             "Visits to one load vary by over 5 % beyond chance, or a load was held above one that was not.",
             "Measure at a quieter time, or `--for 15min`.";
         ClosingDiffers = "closing-differs", Doubt, "warning",
-            "The longer closing measurement gave another throughput than the search; it counts.",
+            "The longer closing measurement, which counts, differs from the search.",
             "`--for 15min`, or `rigel soak` for hours.";
         Unsteady = "unsteady", Doubt, "warning",
             "Throughput, or response time of an open loop, changed by 10 % within a point \
              ([Steady](methods/statistics.md#steady)).",
             "Measure longer, or at a quieter time.";
         ClockSet = "clock-set", Aside, "note",
-            "The clock was set during a soak; rounds keep the earlier clock's times.",
+            "The clock was set during a soak; rounds keep the earlier times.",
             "Nothing.";
         ClockBack = "clock-back", Aside, "note",
-            "The clock was set back between rounds; they are sorted by date.",
+            "The clock was set back; rounds are sorted by date.",
             "Nothing.";
     }
     Limit {
         BurstCredit = "burst-credit", Doubt, "warning",
-            "Throughput fell for good from a level at least 1.25 times as high: credit ran out.",
+            "Throughput fell for good from 1.25 times as much or more: credit ran out.",
             "The later rate is the sustained one; run again now.";
         BurstUnseen = "burst-unseen", Aside, "note",
-            "Rounds with pauses: burst credit that grows in them is in the figures.",
+            "Burst credit that grows in pauses between rounds is in the figures.",
             "`rigel soak TARGET --for 1h`";
         Cap = "cap", Aside, "note",
-            "Throughput stays level within 1 % over three loads and a factor of four while response time grows.",
+            "Throughput stays within 1 % over three loads and a factor of four; response time grows.",
             "Look for provisioned IOPS, the machine's limit, `io.max`.";
         RateNotMet = "rate-not-met", Aside, "note",
-            "An offered rate was not served: too many waited at the end, or the backlog grew ([an open loop that is \
+            "An offered rate was not served: too many waited at the end, or ever more ([an open loop that is \
              too short](methods/statistics.md#an-open-loop-that-is-too-short)).",
             "Offer less.";
     }
     TooShort {
         NothingDone = "nothing-done", Spoil, "warning",
-            "A closed loop completed no operation, and none failed.",
+            "A closed loop completed nothing, and nothing failed.",
             "Measure longer.";
         NotReached = "not-reached", Doubt, "warning",
-            "Large reads or writes still gained over 2 % at the last depth; or Rigel, and not the storage, was the \
-             limit of an offered load.",
+            "Large I/O still gained over 2 % at the last depth; or Rigel was the limit of an offered load.",
             "`rigel curve --size 1MiB --depth 32..256`; `mpiexec -n 4 rigel …`";
         NotPreconditioned = "not-preconditioned", Doubt, "warning",
-            "Less than twice the target was written before writes to flash were measured.",
+            "Flash was measured before twice its size was written.",
             "`--precondition`, or `rigel soak TARGET --for 4h --mix write=100`";
         Rounds = "rounds", Doubt, "warning",
-            "Below 40 rounds, or rounds too much alike, for an interval.",
+            "Rounds below 40, or too much alike, have no interval.",
             "A longer soak, or shorter `--every`.";
         RateUncertain = "rate-uncertain", Doubt, "warning",
-            "The interval of the rate within the bound, or of the multiple of a demand, reaches over a factor of 1.5, \
-             or none is decided.",
+            "The interval of the rate within the bound, or of `fit`'s multiple, spans over 1.5 times, or none is decided.",
             "`--for 15min`; of `fit` `--point-time 60s`";
         DatabaseIdle = "database-idle", Doubt, "warning",
-            "The database made less than one request per second.",
+            "The database made under one request per second.",
             "A report of a busy hour.";
         TooShort = "too-short", Aside, "note",
-            "A point has fewer than ten independent observations: no interval, no verdict.",
+            "Below ten independent observations: no interval, no verdict.",
             "`--point-max`, or offer less.";
         Precision = "precision", Aside, "note",
-            "Intervals are wider than `--precision`.",
+            "Intervals exceed `--precision`.",
             "`--point-max`";
         ShortIntervals = "short-intervals", Aside, "note",
             "`watch`: intervals below half of `--every` count in sums alone.",
@@ -323,7 +320,7 @@ finding_names! {
     }
     Hosts {
         Unequal = "unequal", Doubt, "warning",
-            "A host has below 0.8 of the median rate, or a p99 over 1.5 times it, beyond chance \
+            "A host has below 0.8 of the median rate, or 1.5 times the p99, beyond chance \
              ([ranks](methods/ranks-figures.md#a-slow-host)).",
             "Compare it by the named facts.";
         Skew = "skew", Doubt, "warning, note",
@@ -334,18 +331,18 @@ finding_names! {
             "A host's clock drifts over 500 ppm or is uncertain by a tenth of a window.",
             "Check clock source and network.";
         WallClock = "wall-clock", Aside, "warning",
-            "Wall clocks differ by over a second; no figure depends on them.",
+            "Wall clocks differ by over a second; no figure uses them.",
             "Synchronise them.";
     }
     Demand {
         DemandIncomplete = "demand-incomplete", Doubt, "warning, note",
-            "Requests are in no stream, as their kind is unknown; note: one of several log members.",
+            "Requests of unknown kind are in no stream; note: one of several log members.",
             "Read it as \"at least\"; give the whole instance.";
         NotTraced = "not-traced", Doubt, "warning",
             "`watch` could not trace requests: rates, mean sizes and times only.",
             "Root, or a tracing group: [Rights](methods/watch.md#rights).";
         LogWritesHidden = "log-writes-hidden", Doubt, "warning, note",
-            "A write-through disk gets no flushes: log writes count as page writes.",
+            "Without flushes (write-through disks) log writes count as page writes.",
             "Add the database's URL.";
         WaitsHidden = "waits-hidden", Doubt, "warning",
             "PostgreSQL hides waits of other users' sessions.",
@@ -354,7 +351,7 @@ finding_names! {
             "`--against` a calibration of another host or disk.",
             "Nothing if you move there; else calibrate here.";
         DemandCensored = "demand-censored", Aside, "note",
-            "Sessions waited over 1 % for buffers, log or limits, or 30 % for reads: they may want more.",
+            "Sessions waited over 1 % for buffers, log or limits, or 30 % for reads, and may want more.",
             "Read it as \"at least\".";
         TimesHidden = "times-hidden", Aside, "note",
             "`track_io_timing` is off: no times, usual limits in `fit`.",
@@ -363,25 +360,25 @@ finding_names! {
             "`watch` takes 8 KiB for a block.",
             "`--size`";
         RareStream = "rare-stream", Aside, "note",
-            "A stream has under a thousandth of operations and bytes: offered, but it decides nothing.",
+            "A stream below a thousandth of operations and bytes is offered, but decides nothing.",
             "Nothing.";
         Bursts = "bursts", Aside, "note",
-            "The busiest minute is many times its snapshot's mean.",
+            "The busiest minute is many times the mean.",
             "Size for it.";
         BurstsUnknown = "bursts-unknown", Aside, "note",
-            "Figures are averages; bursts within are unknown.",
+            "Averages hide bursts.",
             "Shorter windows.";
         Exadata = "exadata", Aside, "note",
             "Latencies are of Exadata's flash or memory.",
             "No objective for other storage.";
         ScaleUp = "scale-up", Aside, "note",
-            "Numbers at the end of file names are read as sessions.",
+            "Numbers that end file names are read as sessions.",
             "Rename if not.";
     }
     Setup {
         NotVerified = "not-verified", Doubt, "warning",
-            "With `--verify`: no block was compared, as none was read, or it is not known what was written.",
-            "Measure a scratch file, or run it again on what it has filled.";
+            "`--verify` compared no block: none was read, or what was written is unknown.",
+            "Measure a scratch file, or run it again on what it filled.";
         DirectIo = "direct-io", Doubt, "warning",
             "ZFS, FUSE, 9p, vboxsf, virtiofs or `data=journal` may buffer direct I/O.",
             "A file on ext4 or XFS, or the device.";
@@ -392,22 +389,22 @@ finding_names! {
             "A loop device: two layers, perhaps the page cache.",
             "The file itself, or `losetup --direct-io=on`.";
         CopyOnWrite = "copy-on-write", Doubt, "warning",
-            "btrfs, ZFS or bcachefs write each block anew and check sums.",
+            "btrfs, ZFS or bcachefs write blocks anew and check sums.",
             "btrfs: `chattr +C` on the empty directory.";
         Fragmented = "fragmented", Doubt, "note, warning",
-            "16 or more pieces, on average below 1 MiB; warning below 64 KiB, or on a spinning disk.",
+            "16 or more pieces, on average below 1 MiB; warning below 64 KiB, or if it spins.",
             "Make the file again; `e4defrag`, `xfs_fsr`.";
         Scheduler = "scheduler", Doubt, "warning",
-            "A device that does not spin has a scheduler that holds requests back.",
+            "A device that does not spin has a scheduler, which holds requests back.",
             "`echo none > /sys/block/NAME/queue/scheduler`";
         Clock = "clock", Doubt, "warning",
-            "Reading the clock needs a system call; Rigel reads it on every I/O.",
+            "Reading the clock, as every I/O does, needs a system call.",
             "`echo tsc` to `current_clocksource`, if offered; else see `dmesg`.";
         Engine = "engine", Doubt, "warning",
             "io_uring is not possible, so libaio is used.",
             "`sysctl kernel.io_uring_disabled=0`; in containers, seccomp.";
         NotDurable = "not-durable", Doubt, "warning",
-            "A server's setting makes writes less safe; its value is in the text.",
+            "A server's setting makes writes less safe.",
             "Set it before comparing writes.";
         IndexCondition = "index-condition", Doubt, "warning",
             "MySQL also reads the row after a range.",
@@ -416,10 +413,10 @@ finding_names! {
             "`innodb_random_read_ahead` is on: unasked pages are read.",
             "Turn it off.";
         HoldersUnseen = "holders-unseen", Aside, "warning",
-            "A run writes to a file that others may have open, unseen from here.",
+            "Others may have the written file open, unseen from here.",
             "Make sure, or give a directory.";
         PasswordWithoutTls = "password-without-tls", Aside, "warning",
-            "A password goes over the network in clear (`sslmode=disable`).",
+            "A password crosses the network in clear (`sslmode=disable`).",
             "`sslmode=require` or `verify-full`";
         IoUring = "io-uring", Aside, "note",
             "`kernel.io_uring_disabled` is 2, or 1 (privileged only).",
@@ -437,10 +434,10 @@ finding_names! {
             "`--pipeline`: several operations in flight a connection.",
             "Compare equal pipelines only.";
         NetworkFilesystem = "network-filesystem", Aside, "note",
-            "nfs, cifs, smb3, ceph, lustre, gpfs or beegfs: network and server cache are measured too.",
+            "nfs, cifs, smb3, ceph, lustre, gpfs or beegfs: with network and server cache.",
             "A file several times the server's memory.";
         StackedDevice = "stacked-device", Aside, "note",
-            "`dm-` or `md`: all devices below are measured together.",
+            "`dm-` or `md`: all devices below together.",
             "Nothing.";
         Merges = "merges", Aside, "note",
             "The kernel may merge adjacent requests (`nomerges` is 0).",
@@ -449,13 +446,13 @@ finding_names! {
             "A write is complete when in the device's cache.",
             "Nothing.";
         Rotational = "rotational", Aside, "note",
-            "The device says it spins; virtual disks often say so wrongly.",
+            "The device says it spins, as virtual disks often do wrongly.",
             "Nothing.";
         ReadOnly = "read-only", Aside, "note",
             "The filesystem is mounted read-only.",
             "For writes, another target.";
         WriteGuard = "write-guard", Aside, "note",
-            "`check`: the guard would refuse writes to this target, whatever `--destroy` says.",
+            "`check`: writes would be refused, whatever `--destroy` says.",
             "Follow its hint.";
         Sim = "sim", Aside, "note",
             "The target is a model.",
