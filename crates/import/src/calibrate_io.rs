@@ -33,7 +33,7 @@ pub(super) fn is_like(text: &str) -> bool {
 /// It is cut short, has an error of the database, or no row.
 pub(super) fn read(source: Source) -> Result<Imported, Error> {
     let printed = printed(source.text.lines());
-    let (claims, told) = if source.text.lines().any(|line| line.starts_with(MARK)) {
+    let (claims, reported) = if source.text.lines().any(|line| line.starts_with(MARK)) {
         spool(source)?
     } else if printed.is_empty() {
         (row(source)?, Vec::new())
@@ -45,7 +45,7 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
         sources: vec![source.name.to_string()],
         tool: "CALIBRATE_IO".into(),
         version: None,
-        told,
+        reported,
         notes: Vec::new(),
         figures: Figures::Claims(claims),
     })
@@ -64,7 +64,7 @@ fn each_once(all: Vec<ClaimedCalibration>) -> Vec<ClaimedCalibration> {
     claims
 }
 
-/// True if no figure of one speaks against the other.
+/// True if no figure of one contradicts the other.
 fn is_same(one: &ClaimedCalibration, other: &ClaimedCalibration) -> bool {
     fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
         one.zip(other).is_none_or(|(one, other)| one == other)
@@ -169,7 +169,7 @@ fn spool(source: Source) -> Result<Claims, Error> {
         let mark = line.find("ORA-").map(|at| &line[at + 4..]);
         mark.is_some_and(|rest| rest.bytes().take(5).filter(u8::is_ascii_digit).count() == 5)
     });
-    let (mut claims, mut told) = (Vec::new(), Vec::new());
+    let (mut claims, mut reported) = (Vec::new(), Vec::new());
     let (mut asked, mut is_whole) = (None, false);
     for line in source.text.lines() {
         let Some(rest) = line.strip_prefix(MARK) else {
@@ -178,18 +178,18 @@ fn spool(source: Source) -> Result<Claims, Error> {
         let cells: Vec<&str> = rest.trim_end().split('|').collect();
         let text = |at: usize| cells.get(at).map_or("", |cell| cell.trim()).to_string();
         match cells[0] {
-            "spool" => told.push(("database".to_string(), text(2))),
+            "spool" => reported.push(("database".to_string(), text(2))),
             "asked" => {
                 asked = number(&text(2));
-                told.push(("disks asked for".into(), text(1)));
-                told.push((
+                reported.push(("disks asked for".into(), text(1)));
+                reported.push((
                     "greatest latency asked for".into(),
                     format!("{} ms", text(2)),
                 ));
             }
-            "old" => told.push(("calibration before".into(), cells[1..].join(" "))),
-            "parameter" => told.push((text(1), text(2))),
-            "files" => told.push((
+            "old" => reported.push(("calibration before".into(), cells[1..].join(" "))),
+            "parameter" => reported.push((text(1), text(2))),
+            "files" => reported.push((
                 "data files with asynchronous I/O".into(),
                 format!("{} of {}", text(2), text(1)),
             )),
@@ -215,7 +215,7 @@ fn spool(source: Source) -> Result<Claims, Error> {
             "give the whole output; the procedure takes 4 to 9 minutes"
         ));
     }
-    Ok((claims, told))
+    Ok((claims, reported))
 }
 
 /// The rows of a listing.

@@ -98,7 +98,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             }
         ));
     }
-    let (mut points, mut told) = (Vec::new(), Vec::new());
+    let (mut points, mut reported) = (Vec::new(), Vec::new());
     let mut versions: Vec<&str> = Vec::new();
     for whole in &reports {
         let version = version(source, whole)?;
@@ -111,13 +111,13 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         bytes += repeated_names(&entries);
         refuse_json_above_parsed_max(source, bytes)?;
         points.extend(loads(&entries, &mut notes));
-        told.extend(facts(whole, &entries));
+        reported.extend(facts(whole, &entries));
     }
     let imported = Imported {
         sources: vec![source.name.into()],
         tool: "fio".into(),
         version: Some(versions.join(", ")),
-        told,
+        reported,
         notes,
         figures: Figures::Loads(points),
     };
@@ -721,21 +721,23 @@ fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<Reported
 const HISTOGRAM_END_NS: f64 = (127_u64 << 27) as f64;
 
 /// The latencies of one entry.
-fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
+fn single(reported: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
     let figure = |key: &str| {
-        told.get(key)
+        reported
+            .get(key)
             .and_then(Value::as_f64)
             .map(|value| value * scale)
             .filter(|v| v.is_finite())
     };
-    let count = told.get("N").and_then(Value::as_u64);
+    let count = reported.get("N").and_then(Value::as_u64);
     let (mean, max) = (figure("mean"), figure("max"));
     // Disabled measurements are reported as zeros.
     if count == Some(0) || max.is_none_or(|max| max <= 0.0) && mean.is_none_or(|mean| mean <= 0.0) {
         return None;
     }
     let pairs = |key: &str| {
-        told.get(key)
+        reported
+            .get(key)
             .and_then(Value::as_object)
             .into_iter()
             .flatten()
@@ -871,9 +873,12 @@ mod tests {
         let timed = flow.latency("completion").unwrap();
         let histogram = timed.histogram.as_ref().unwrap();
         assert_eq!(Some(histogram.count()), flow.done);
-        for (share, told) in &timed.quantiles {
+        for (share, reported) in &timed.quantiles {
             let ours = histogram.quantile(*share).unwrap().middle();
-            assert!(close(ours, *told, 1.0 / 64.0), "{share}: {ours} {told}");
+            assert!(
+                close(ours, *reported, 1.0 / 64.0),
+                "{share}: {ours} {reported}"
+            );
         }
     }
 

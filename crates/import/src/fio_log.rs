@@ -329,7 +329,7 @@ fn finish(mut run: LogRun) -> Result<Imported, Error> {
         sources: run.sources,
         tool: "fio".into(),
         version: None,
-        told: facts,
+        reported: facts,
         notes: run.notes,
         figures: Figures::Series(series),
     };
@@ -857,7 +857,7 @@ mod tests {
                 .iter()
                 .any(|note| note.contains("log_alternate_epoch"))
         );
-        assert_eq!(found.told[1].1, "averages over 500 ms");
+        assert_eq!(found.reported[1].1, "averages over 500 ms");
     }
 
     #[test]
@@ -883,12 +883,15 @@ mod tests {
             ("j_iops.2.log", other),
             ("j_lat.1.log", other),
         ]);
-        let told: Vec<(Option<f64>, Option<f64>)> = all[0]
+        let reported: Vec<(Option<f64>, Option<f64>)> = all[0]
             .samples
             .iter()
             .map(|sample| (sample.value, sample.seconds))
             .collect();
-        assert_eq!(told, [(Some(120.0), Some(1.0)), (Some(120.0), Some(0.5))]);
+        assert_eq!(
+            reported,
+            [(Some(120.0), Some(1.0)), (Some(120.0), Some(0.5))]
+        );
         assert_eq!(values(&all[1]), [0.02, 0.02]);
     }
 
@@ -911,9 +914,10 @@ mod tests {
         let text = "250, 4000, 0, 0, 0\n250, 1000, 1, 0, 0\n500, 4000, 0, 0, 0\n500, 1000, 1, 0, 0\n\
                     750, 4000, 0, 0, 0\n750, 1000, 1, 0, 0\n1000, 4000, 0, 0, 0\n1000, 1000, 1, 0, 0\n";
         let (found, all) = series(&[("j_iops.1.log", text), ("j_clat.1.log", text)]);
-        let told: Vec<(&str, Vec<f64>)> = all.iter().map(|one| (&*one.name, values(one))).collect();
+        let reported: Vec<(&str, Vec<f64>)> =
+            all.iter().map(|one| (&*one.name, values(one))).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("read iops", vec![4000.0]),
                 ("write iops", vec![1000.0]),
@@ -922,7 +926,7 @@ mod tests {
                 ("write clat", vec![1.0]),
             ]
         );
-        assert_eq!(found.told[0].1, "reads, writes");
+        assert_eq!(found.reported[0].1, "reads, writes");
         assert!(
             !found.notes.iter().any(|note| note.contains("fio 2")),
             "{:?}",
@@ -935,8 +939,9 @@ mod tests {
         // Both mean and maximum, offset, priority as a number of base 16, time of issue.
         let text = "500, 2000, 9000, 1, 0, 0, 0x0000, 0\n1000, 4000, 5000, 1, 0, 0, 0x0000, 0\n";
         let (_, all) = series(&[("j_lat.1.log", text)]);
-        let told: Vec<(&str, Vec<f64>)> = all.iter().map(|one| (&*one.name, values(one))).collect();
-        assert_eq!(told, [("lat", vec![3.0]), ("max", vec![9.0])]);
+        let reported: Vec<(&str, Vec<f64>)> =
+            all.iter().map(|one| (&*one.name, values(one))).collect();
+        assert_eq!(reported, [("lat", vec![3.0]), ("max", vec![9.0])]);
     }
 
     #[test]
@@ -1024,7 +1029,7 @@ mod tests {
         assert_eq!(values(&all[0]), vec![16_000.0; 10]);
         assert_eq!(values(&all[1]), vec![2000.0; 10]);
         assert_eq!(
-            found.told[1].1,
+            found.reported[1].1,
             "averages over 500 ms; averages over 250 ms"
         );
         let notes = found.notes.join("; ");

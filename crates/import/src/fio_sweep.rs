@@ -67,7 +67,10 @@ fn only_point(one: &Imported) -> Option<(&LoadPoint, u32, u32)> {
 /// What the files of a sweep have in common: version and options.
 fn key(one: &Imported) -> Option<Vec<String>> {
     only_point(one)?;
-    let options = one.told.iter().find(|(name, _)| name.starts_with("job "));
+    let options = one
+        .reported
+        .iter()
+        .find(|(name, _)| name.starts_with("job "));
     let words = options.map_or("", |(_, words)| words.as_str());
     let common = words.split(' ').filter(|word| {
         let name = word.split('=').next().unwrap_or_default();
@@ -117,7 +120,7 @@ fn one_source(key: &[String], group: Vec<Imported>) -> Imported {
     for one in group {
         let name = one.sources.first().cloned().unwrap_or_default();
         notes.extend(one.notes.iter().map(|note| format!("{name}: {note}")));
-        for fact in one.told {
+        for fact in one.reported {
             *counts.entry(fact).or_default() += 1;
         }
         sources.extend(one.sources);
@@ -151,7 +154,7 @@ fn one_source(key: &[String], group: Vec<Imported>) -> Imported {
         sources,
         tool: "fio".into(),
         version,
-        told: facts,
+        reported: facts,
         notes,
         figures: Figures::Loads(points),
     }
@@ -183,7 +186,10 @@ mod tests {
         assert_eq!(found.len(), 1);
         let found = &found[0];
         assert_eq!(found.sources.len(), 4);
-        assert_eq!(found.told[0].1, "4 files: iodepth 1 to 4, numjobs 1 to 2");
+        assert_eq!(
+            found.reported[0].1,
+            "4 files: iodepth 1 to 4, numjobs 1 to 2"
+        );
         let Figures::Loads(points) = &found.figures else {
             unreachable!("fio has loads")
         };

@@ -245,7 +245,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             sources,
             tool,
             version: None,
-            told: contents.host,
+            reported: contents.host,
             notes,
             figures,
         },
@@ -723,9 +723,9 @@ mod tests {
         assert_eq!(reads.samples[0].seconds, Some(1.0));
         named(&series, "cpu %steal");
         assert!(
-            found.told.contains(&("host".into(), "vm".into())),
+            found.reported.contains(&("host".into(), "vm".into())),
             "{:?}",
-            found.told
+            found.reported
         );
         assert!(series.iter().all(|one| !one.name.starts_with("loop0")));
     }
@@ -840,9 +840,9 @@ mod tests {
         let (found, series) = series_of(include_str!("../../../tests/imports/iostat.json"));
         assert_eq!(named(&series, "vda r/s").samples[0].value, Some(30.69));
         assert!(
-            found.told.contains(&("CPUs".into(), "2".into())),
+            found.reported.contains(&("CPUs".into(), "2".into())),
             "{:?}",
-            found.told
+            found.reported
         );
     }
 

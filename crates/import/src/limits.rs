@@ -318,9 +318,12 @@ mod tests {
                 "1000 of its 1032 bytes are control characters",
             ),
         ] {
-            let told = refusal(&text, None);
-            assert!(told.contains("'f' ") && told.contains(part), "{told}");
-            assert!(told.contains("hint: "), "{told}");
+            let refused = refusal(&text, None);
+            assert!(
+                refused.contains("'f' ") && refused.contains(part),
+                "{refused}"
+            );
+            assert!(refused.contains("hint: "), "{refused}");
         }
         // As wide as it may be: refused for something else, or read.
         let wide = refusal(&format!("{AWR}{}x\n", ruler(COLUMNS_MAX)), None);
@@ -334,10 +337,10 @@ mod tests {
             "{\"sysstat\": [",
         ] {
             let text = format!("{head}{}0]}}", "{\"\":0},".repeat(1_000_000));
-            let told = refusal(&text, None);
+            let refused = refusal(&text, None);
             assert!(
-                told.contains("of memory when parsed, and the limit is 512 MiB"),
-                "{told}"
+                refused.contains("of memory when parsed, and the limit is 512 MiB"),
+                "{refused}"
             );
         }
         // Braces in strings are no objects.
@@ -349,14 +352,17 @@ mod tests {
     fn rows_of_iostat_have_a_limit() {
         let head = "2026-11-21T10:00:11+0000\nDevice r/s %util\n";
         let rows = "d 1 1\n".repeat(FIGURES_MAX / 2 + 1);
-        let told = refusal(&format!("{head}{rows}"), None);
-        assert!(told.contains("has more than 2000000 figures"), "{told}");
+        let refused = refusal(&format!("{head}{rows}"), None);
+        assert!(
+            refused.contains("has more than 2000000 figures"),
+            "{refused}"
+        );
         let rows: Vec<String> = (0..=DEVICES_MAX)
             .map(|device| format!("d{device} 1 1\n"))
             .collect();
         let rows = rows.concat();
-        let told = refusal(&format!("{head}{rows}"), None);
-        assert!(told.contains("has more than 4096 devices"), "{told}");
+        let refused = refusal(&format!("{head}{rows}"), None);
+        assert!(refused.contains("has more than 4096 devices"), "{refused}");
     }
 
     #[test]
@@ -374,18 +380,21 @@ mod tests {
             (1, MATRIX_SIDE_MAX + 1, "a matrix of more than 1000 rows"),
             (101, 100, "more than 10000 cells"),
         ] {
-            let told = refusal(&matrix(columns, rows), None);
-            assert!(told.contains("'f' has ") && told.contains(part), "{told}");
+            let refused = refusal(&matrix(columns, rows), None);
+            assert!(
+                refused.contains("'f' has ") && refused.contains(part),
+                "{refused}"
+            );
         }
         // Of all files together.
         let text = matrix(60, 100);
         let sources = ["1_iops.csv", "2_iops.csv"].map(|name| Source { name, text: &text });
-        let told = read(&sources, None, &Columns::default())
+        let refused = read(&sources, None, &Columns::default())
             .unwrap_err()
             .to_string();
         assert!(
-            told.contains("'2_iops.csv' has more than 10000 cells"),
-            "{told}"
+            refused.contains("'2_iops.csv' has more than 10000 cells"),
+            "{refused}"
         );
         let largest = matrix(100, 100);
         let source = Source {
@@ -399,10 +408,10 @@ mod tests {
         assert_eq!(loads.len(), MATRIX_CELLS_MAX);
         let report = "ORION VERSION 11.2.0.1.0\nMaximum Small IOPS=5 @ Small=5 and Large=0\n\
                       Minimum Small Latency=1.0 @ Small=5 and Large=0\n";
-        let told = refusal(&report.repeat(REPORTS_MAX + 1), None);
+        let refused = refusal(&report.repeat(REPORTS_MAX + 1), None);
         assert!(
-            told.contains("has 1001 reports, and the limit is 1000"),
-            "{told}"
+            refused.contains("has 1001 reports, and the limit is 1000"),
+            "{refused}"
         );
     }
 
@@ -413,10 +422,10 @@ mod tests {
             format!("<h3>Foreground Wait Events</h3><table><tr>{heads}</tr>{rows}</table>")
         };
         let heads = "<th>Event</th><th>Waits</th><th>Total Wait Time (s)</th>";
-        let told = refusal(&page(heads, &rows.repeat(EVENT_ROWS_MAX + 1)), None);
+        let refused = refusal(&page(heads, &rows.repeat(EVENT_ROWS_MAX + 1)), None);
         assert!(
-            told.contains("'f' has more than 5000 rows of events"),
-            "{told}"
+            refused.contains("'f' has more than 5000 rows of events"),
+            "{refused}"
         );
         let text = page(heads, &rows.repeat(EVENT_ROWS_MAX));
         let source = Source {
@@ -453,12 +462,12 @@ mod tests {
         let mut packed = GzEncoder::new(Vec::new(), Compression::best());
         let zeros = vec![b'\n'; 1 << 20];
         (0..33).for_each(|_| packed.write_all(&zeros).unwrap());
-        let told = text("f.gz", packed.finish().unwrap())
+        let refused = text("f.gz", packed.finish().unwrap())
             .unwrap_err()
             .to_string();
         assert!(
-            told.contains("'f.gz' has more than 32 MiB when uncompressed, the limit"),
-            "{told}"
+            refused.contains("'f.gz' has more than 32 MiB when uncompressed, the limit"),
+            "{refused}"
         );
     }
 }

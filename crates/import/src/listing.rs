@@ -564,7 +564,7 @@ fn histograms(name: &str, listing: &Listing) -> Result<Vec<Imported>, Error> {
             sources: vec![name.to_string()],
             tool: "listing".into(),
             version: None,
-            told: Vec::new(),
+            reported: Vec::new(),
             notes,
             figures: Figures::Database(reports),
         });

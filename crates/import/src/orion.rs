@@ -40,7 +40,7 @@ struct OrionContents {
     cells: BTreeMap<(u32, u32), OrionCell>,
     /// Maximum number of its cells: other runs have the rest.
     cells_most: usize,
-    told: Vec<(String, String)>,
+    reported: Vec<(String, String)>,
     version: Option<String>,
     sources: Vec<String>,
     /// Cells with a maximum in the summary: label, cell, value.
@@ -164,7 +164,7 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
             if count > 1 {
                 let (number, line) = (number + 1, line + 1);
                 let place = format!("{number} of {count}, from line {line}");
-                contents.told.insert(0, ("report".into(), place));
+                contents.reported.insert(0, ("report".into(), place));
             }
         }
     }
@@ -390,7 +390,7 @@ fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
             contents.version = Some(version.into());
         } else if ["Command line:", "Commandline:"].contains(&line) {
             let command = lines.peek().map_or("", |(_, next)| next.trim());
-            contents.told.push(("command".into(), command.into()));
+            contents.reported.push(("command".into(), command.into()));
         } else if let Some(rest) = line.strip_prefix("Maximum Large MBPS=") {
             let (cell, value, _) = figure(rest)?;
             contents.cell(part.name, cell)?;
@@ -411,8 +411,8 @@ fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
             contents.cell(part.name, cell)?.histogram.push(row);
         } else if let Some((kind, rest)) = line.split_once(" Latency: avg=") {
             let parsed = latency_line(rest);
-            let (cell, told) = parsed.ok_or_else(|| wrong("not a latency line"))?;
-            contents.cell(part.name, cell)?.add_line(kind, told);
+            let (cell, reported) = parsed.ok_or_else(|| wrong("not a latency line"))?;
+            contents.cell(part.name, cell)?.add_line(kind, reported);
         } else if let Some(count) = files_found(line) {
             if names > 0 && count != names {
                 contents.notes.push(format!(
@@ -424,7 +424,7 @@ fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
             let is_setting = SETTINGS.contains(&name) || name == "Name";
             if is_setting && !value.trim().is_empty() {
                 let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-                contents.told.push((
+                contents.reported.push((
                     if name == "Name" {
                         "file".into()
                     } else {
@@ -434,7 +434,7 @@ fn summary(part: OrionPart, contents: &mut OrionContents) -> Result<(), Error> {
                 ));
             }
         } else if line.contains("orion") && line.contains("-run ") {
-            contents.told.push(("command".into(), shortened(line)));
+            contents.reported.push(("command".into(), shortened(line)));
         }
     }
     if !is_known {
@@ -579,8 +579,8 @@ fn latency_line(text: &str) -> Option<((u32, u32), ReportedLatency)> {
 }
 
 /// The size in a setting, in bytes.
-fn size(told: &[(String, String)], name: &str) -> Option<u32> {
-    let text = &told.iter().find(|(known, _)| known == name)?.1;
+fn size(reported: &[(String, String)], name: &str) -> Option<u32> {
+    let text = &reported.iter().find(|(known, _)| known == name)?.1;
     let kb: u32 = text.split_whitespace().next()?.parse().ok()?;
     kb.checked_mul(1024)
 }
@@ -611,12 +611,12 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         found.cells.entry(cell).or_default().least_ns = Some(ns);
     }
     let sizes = (
-        size(&found.told, "Small IO size"),
-        size(&found.told, "Large IO size"),
+        size(&found.reported, "Small IO size"),
+        size(&found.reported, "Large IO size"),
     );
     let setting = |names: [&str; 2]| {
         found
-            .told
+            .reported
             .iter()
             .find(|(name, _)| names.contains(&name.as_str()))
             .map(|(_, v)| v)
@@ -681,7 +681,7 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         sources: found.sources,
         tool: "orion".into(),
         version: found.version,
-        told: found.told,
+        reported: found.reported,
         notes: found.notes,
         figures: Figures::Loads(points),
     };

@@ -388,7 +388,7 @@ impl Spool {
             sources: vec![name.to_string()],
             tool: "Oracle".into(),
             version: report.identity.release.clone(),
-            told: Vec::new(),
+            reported: Vec::new(),
             notes: report.notes.clone(),
             figures: Figures::Database(vec![report]),
         })

@@ -274,7 +274,7 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
             sources,
             tool: "csv".into(),
             version: None,
-            told: comments(source.text),
+            reported: comments(source.text),
             notes,
             figures: Figures::Series(series),
         },

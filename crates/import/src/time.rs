@@ -342,13 +342,13 @@ mod tests {
         assert!(notes(&["26/03/01", "27/03/01"]).contains("year comes first or last"));
         assert!(!notes(&["11/21/26", "12/01/26"]).contains("first"));
         assert!(notes(&["2026-01-03 10:00"]).contains("no offset"));
-        for told in [
+        for reported in [
             "1461449825.5",
             "1461449825",
             "2016-04-23T10:17Z",
             "2016-04-23T10:17:05-05:00",
         ] {
-            assert_eq!(notes(&[told]), "", "{told}");
+            assert_eq!(notes(&[reported]), "", "{reported}");
         }
         assert_eq!(
             (why_not("26-03-01"), why_not("x")),

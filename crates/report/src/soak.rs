@@ -771,14 +771,14 @@ mod tests {
             "{names:?}"
         );
         for figure in &page.headlines {
-            let told = report
+            let reported = report
                 .pointer(&format!("/{}", figure.name.replace('.', "/")))
                 .and_then(serde_json::Value::as_f64);
-            let told = told.unwrap_or(f64::NAN);
+            let reported = reported.unwrap_or(f64::NAN);
             // The JSON parser rounds the last digit.
             assert!(
-                (told - figure.exact).abs() <= 1e-12 * told.abs(),
-                "{}: {told}",
+                (reported - figure.exact).abs() <= 1e-12 * reported.abs(),
+                "{}: {reported}",
                 figure.name
             );
         }

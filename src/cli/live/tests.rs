@@ -304,14 +304,14 @@ impl Told {
 
 #[test]
 fn a_stall_shows_where_it_began_once_it_is_over() {
-    let (mut state, mut told) = (LiveState::new("", 1), Told::new());
+    let (mut state, mut reported) = (LiveState::new("", 1), Told::new());
     state.begin(1, 1, Nanos(0));
     for at in 0..100 {
-        told.over(at * 10, at * 10 + 1);
+        reported.over(at * 10, at * 10 + 1);
     }
     // Nothing ends for two seconds.
-    told.look(&mut state, 1500);
-    told.look(&mut state, 2900);
+    reported.look(&mut state, 1500);
+    reported.look(&mut state, 2900);
     let rates = |state: &LiveState| {
         state
             .columns
@@ -329,10 +329,10 @@ fn a_stall_shows_where_it_began_once_it_is_over() {
         "{:?}",
         rates(&state)
     );
-    told.over(1000, 3000);
-    told.over(3000, 3001);
-    told.over(3210, 3211);
-    told.look(&mut state, 4500);
+    reported.over(1000, 3000);
+    reported.over(3000, 3001);
+    reported.over(3210, 3211);
+    reported.look(&mut state, 4500);
     let slowest_us = state.columns[5].latency.unwrap().max_us;
     assert!((slowest_us - 2e6).abs() < 1e-6, "{slowest_us}");
     assert!(state.columns[0].first && !state.columns[5].first);
@@ -340,12 +340,12 @@ fn a_stall_shows_where_it_began_once_it_is_over() {
 
 #[test]
 fn a_long_run_takes_no_more_memory_than_a_short_one() {
-    let (mut state, mut told) = (LiveState::new("", 1), Told::new());
+    let (mut state, mut reported) = (LiveState::new("", 1), Told::new());
     state.begin(1, 1, Nanos(0));
     for at in 0..20_000 {
-        told.over(at * 200, at * 200 + 1);
+        reported.over(at * 200, at * 200 + 1);
         if at % 5 == 0 {
-            told.look(&mut state, at * 200);
+            reported.look(&mut state, at * 200);
         }
     }
     assert_eq!(state.columns.len(), 512);

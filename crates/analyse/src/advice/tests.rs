@@ -371,8 +371,8 @@ fn capacity_is_at_most_what_the_manual_recommends_and_more_is_a_comment() {
         }
         // The maximum keeps the proportion of the product's defaults.
         assert_eq!(value(&found, product, "innodb_io_capacity_max"), "40000");
-        let told = setting(&found, product, "innodb_io_capacity").derivation;
-        assert!(told.contains("advises against"), "{told}");
+        let reported = setting(&found, product, "innodb_io_capacity").derivation;
+        assert!(reported.contains("advises against"), "{reported}");
     }
 }
 

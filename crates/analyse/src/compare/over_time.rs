@@ -341,7 +341,7 @@ mod tests {
             sources: vec!["x.csv".into()],
             tool: "csv".into(),
             version: None,
-            told: Vec::new(),
+            reported: Vec::new(),
             notes: Vec::new(),
             figures: Figures::Series(series),
         }
@@ -366,9 +366,9 @@ mod tests {
             ("sda %util", "%", ("sda %util", Unit::Other, 1.0)),
             ("sessions", "", ("sessions", Unit::Other, 1.0)),
         ] {
-            let told = quantity(&series(name, unit), false);
+            let reported = quantity(&series(name, unit), false);
             assert_eq!(
-                (told.name.as_str(), told.unit, told.scale),
+                (reported.name.as_str(), reported.unit, reported.scale),
                 known,
                 "{name} {unit}"
             );

@@ -119,7 +119,7 @@ pub struct DemandAgainst {
     /// it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_block: Option<u32>,
-    /// What speaks against the demand: nothing here is better than that.
+    /// Doubts about the demand: nothing here is better than the demand.
     #[serde(serialize_with = "with_causes")]
     pub findings: Vec<Finding>,
 }

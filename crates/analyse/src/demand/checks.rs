@@ -391,7 +391,7 @@ fn requests(report: &DatabaseReport, findings: &mut Vec<Finding>) {
             ),
         ] {
             let tolerance = tolerance + apart;
-            let Some((printed, told)) = printed
+            let Some((printed, reported)) = printed
                 .zip(rate(report, statistic))
                 .filter(|_| !is_container || what == "reads")
             else {
@@ -400,14 +400,14 @@ fn requests(report: &DatabaseReport, findings: &mut Vec<Finding>) {
             let (low, high) = printed.range();
             if shared(
                 (low * (1.0 - tolerance), high * (1.0 + tolerance)),
-                (told, told),
+                (reported, reported),
             )
             .is_none()
             {
                 findings.push(differ(
                     report,
                     &format!(
-                        "{what} of {of} are {}/s, and '{statistic}' is {told:.2}/s",
+                        "{what} of {of} are {}/s, and '{statistic}' is {reported:.2}/s",
                         printed.value
                     ),
                 ));

@@ -282,12 +282,12 @@ mod tests {
             ..DatabaseReport::default()
         };
         let found = distribution(&report, &["e"]);
-        let told: Vec<(f64, Option<f64>, f64)> = found
+        let reported: Vec<(f64, Option<f64>, f64)> = found
             .iter()
             .map(|one| (one.low_us, one.high_us, (one.share * 1e3).round()))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (8.0, Some(16.0), 600.0),
                 (16.0, Some(32.0), 300.0),

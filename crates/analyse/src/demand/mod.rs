@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn near(figure: Option<f64>, known: f64, tolerance: f64) {
-        let figure = figure.expect("it is told");
+        let figure = figure.expect("it is known");
         assert!(
             (figure / known - 1.0).abs() <= tolerance,
             "{figure} and not {known}"

@@ -144,18 +144,18 @@ mod tests {
             .collect()
     }
 
-    fn told(names: &[&str]) -> Option<Vec<u32>> {
+    fn numbers(names: &[&str]) -> Option<Vec<u32>> {
         sessions(&reports(names).iter().collect::<Vec<_>>())
     }
 
     #[test]
     fn the_number_at_the_end_is_the_sessions() {
         assert_eq!(
-            told(&["awr.txt.1", "awr.txt.10", "awr.txt.2"]).unwrap(),
+            numbers(&["awr.txt.1", "awr.txt.10", "awr.txt.2"]).unwrap(),
             [1, 10, 2]
         );
         assert_eq!(
-            told(&["sp_64.lst", "sp_8.lst", "sp_16.lst"]).unwrap(),
+            numbers(&["sp_64.lst", "sp_8.lst", "sp_16.lst"]).unwrap(),
             [64, 8, 16]
         );
     }
@@ -163,16 +163,16 @@ mod tests {
     #[test]
     fn other_numbers_are_no_sessions() {
         assert_eq!(
-            told(&[
+            numbers(&[
                 "awrrpt_1_10_11.html",
                 "awrrpt_1_11_12.html",
                 "awrrpt_1_12_13.html"
             ]),
             None
         );
-        assert_eq!(told(&["a.1", "a.2"]), None);
-        assert_eq!(told(&["a.1", "b.2", "a.3"]), None);
-        assert_eq!(told(&["a", "b", "c"]), None);
+        assert_eq!(numbers(&["a.1", "a.2"]), None);
+        assert_eq!(numbers(&["a.1", "b.2", "a.3"]), None);
+        assert_eq!(numbers(&["a", "b", "c"]), None);
     }
 
     #[test]

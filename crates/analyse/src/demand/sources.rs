@@ -57,9 +57,8 @@ pub fn imported_demands(all: &[Imported]) -> Vec<Demand> {
     demands
 }
 
-/// What speaks against `demands`, of which `interval` is offered: what the reports say that they were read
-/// from, about that interval and about all of them together; of what Rigel itself counted, that memory
-/// answered.
+/// Doubts about `demands`, of which `interval` is offered: the findings of their reports about that interval and
+/// about all of them together; of what Rigel itself counted, that memory answered.
 pub fn demand_findings(
     demands: &[Demand],
     all: &[Imported],
@@ -497,7 +496,7 @@ mod tests {
         };
         assert!(is_cut(&read("cut.html", cut), "cut.html", 0));
         assert!(!is_cut(&read("whole.html", whole), "whole.html", 0));
-        // Nor is it one that speaks against another interval.
+        // Nor is it a doubt about another interval.
         assert!(!is_cut(&read("cut.html", cut), "other.html", 3600));
         assert!(is_cut(&read("cut.html", cut), "sum of 2 instances", 0));
     }

@@ -29,7 +29,8 @@ pub struct ImportedSummary {
     /// Its version; `None` if not reported.
     pub version: Option<String>,
     /// What it reports about the host, the target and the options.
-    pub told: Vec<(String, String)>,
+    #[serde(rename = "told")]
+    pub reported: Vec<(String, String)>,
     /// Notes for the reader of the figures.
     pub notes: Vec<String>,
     /// Figures at each load.
@@ -129,7 +130,7 @@ pub fn imported(source: &Imported) -> ImportedSummary {
         sources: source.sources.clone(),
         tool: source.tool.clone(),
         version: source.version.clone(),
-        told: source.told.clone(),
+        reported: source.reported.clone(),
         notes: source
             .notes
             .iter()
@@ -895,11 +896,11 @@ mod tests {
 
     #[test]
     fn reads_and_writes_of_a_mix_are_put_together_from_their_bins() {
-        let told = imported(&of_fio(include_str!(
+        let reported = imported(&of_fio(include_str!(
             "../../../../tests/imports/fio_mixed_lat.json"
         )));
-        let [read, write, both] = &told.loads[..] else {
-            panic!("{:?}", told.loads)
+        let [read, write, both] = &reported.loads[..] else {
+            panic!("{:?}", reported.loads)
         };
         assert_eq!(
             (read.kind.as_str(), write.kind.as_str(), both.kind.as_str()),

@@ -230,17 +230,17 @@ mod tests {
         };
         assert_eq!(child.read_news(), None);
         let mut sender = File::from(OwnedFd::from(sender));
-        let told = [
+        let reported = [
             ChildNews::Left("a server\n".into()),
             ChildNews::Journal("rigel report run".into()),
             ChildNews::Left(String::new()),
             ChildNews::Measured,
             ChildNews::Status(3),
         ];
-        for news in &told {
+        for news in &reported {
             news.tell(&mut sender);
         }
-        for news in told {
+        for news in reported {
             assert_eq!(child.read_news(), Some(news));
         }
         assert_eq!(child.read_news(), None);

@@ -430,13 +430,13 @@ mod tests {
     #[test]
     fn a_scratch_file_is_full_and_leaves_no_name() {
         let place = TempDir::new("scratch-full");
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut progress = |done: Bytes, all: Bytes| {
-            told.push(done);
+            reported.push(done);
             all.0 == BYTES_MIN
         };
         let scratch = Scratch::make(&place.0, SMALL, false, &mut progress).unwrap();
-        assert_eq!(told.last(), SMALL.as_ref());
+        assert_eq!(reported.last(), SMALL.as_ref());
         assert_eq!(place.entries(), 0);
         let member = probe(&scratch.opened().unwrap()).unwrap();
         assert_eq!(member.bytes, Bytes(BYTES_MIN));

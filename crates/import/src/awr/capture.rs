@@ -145,7 +145,7 @@ pub(super) fn read(source: Source) -> Result<Imported, Error> {
         }
         .into(),
         version,
-        told: Vec::new(),
+        reported: Vec::new(),
         notes,
         figures: Figures::Database(reports),
     })

@@ -21,7 +21,7 @@ use super::ruler::{expanded_text, unclear};
 use super::source::{Source, beginning, shortened};
 use crate::limits::{REPORT_LINES_MAX, REPORT_MAX, REPORTS_MAX, refuse_oversized};
 use grid::Grid;
-use kinds::{Told, WORDS};
+use kinds::{TextKind, WORDS};
 use rigel_model::record::Imported;
 use rigel_model::record::database::{DatabaseReport, NamedFigure, ReportKind};
 use rigel_model::record::imported::Figures;
@@ -41,7 +41,7 @@ const FIRST_LINE_BYTES: usize = 1 << 12;
 
 /// True if the text is a report of an Oracle database, or of a kind that is refused by name.
 pub(super) fn is_like(text: &str) -> bool {
-    told(text).is_some()
+    kind_of(text).is_some()
 }
 
 /// True if a report begins with this line.
@@ -57,10 +57,10 @@ pub(super) fn is_html(text: &str) -> bool {
         .any(|tag| start.contains(tag))
 }
 
-fn told(text: &str) -> Option<Told> {
+fn kind_of(text: &str) -> Option<TextKind> {
     let first = beginning(text, FIRST_LINE_BYTES);
     if first.contains("~~BEGIN-OS-INFORMATION~~") || first.contains("STATSPACK_MINER_VER") {
-        return Some(Told::Capture);
+        return Some(TextKind::Capture);
     }
     let start = if is_html(text) {
         beginning(text, BEGINNING_BYTES)
@@ -70,18 +70,18 @@ fn told(text: &str) -> Option<Told> {
     let start = grid::plain(start);
     let beginning = WORDS
         .iter()
-        .filter_map(|(words, told)| Some((start.find(words)?, *told)))
+        .filter_map(|(words, kind)| Some((start.find(words)?, *kind)))
         .min_by_key(|(at, _)| *at)?;
     match beginning.1 {
-        Told::Report(ReportKind::AwrText) if is_html(text) => {
-            Some(Told::Report(ReportKind::AwrHtml))
+        TextKind::Report(ReportKind::AwrText) if is_html(text) => {
+            Some(TextKind::Report(ReportKind::AwrHtml))
         }
         // Its columns were never seen, and figures of instances would be taken for sums.
-        Told::Report(ReportKind::AwrGlobal) if !is_html(text) => Some(Told::Refused(
+        TextKind::Report(ReportKind::AwrGlobal) if !is_html(text) => Some(TextKind::Refused(
             "a global report as text, whose layout is not known",
             "make it as HTML: awrgrpt.sql, report type 'html'",
         )),
-        told => Some(told),
+        kind => Some(kind),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn read(source: Source) -> Result<Vec<Imported>, Error> {
     let mut kind_before = None;
     for (index, text) in parts.into_iter().enumerate() {
         let name = part_name(source.name, index, count);
-        let kind = told(text).or(kind_before);
+        let kind = kind_of(text).or(kind_before);
         kind_before = kind;
         match read_one(Source { name: &name, text }, kind) {
             Ok(mut read) => {
@@ -155,12 +155,12 @@ fn part_name(file: &str, index: usize, count: usize) -> String {
     format!("{file} (report {} of {count})", index + 1)
 }
 
-fn read_one(source: Source, kind: Option<Told>) -> Result<Imported, Error> {
+fn read_one(source: Source, kind: Option<TextKind>) -> Result<Imported, Error> {
     let name = source.name;
     match kind {
-        Some(Told::Refused(what, hint)) => Err(usage!("'{name}' is {what}", hint)),
-        Some(Told::Capture) => capture::read(source),
-        Some(Told::Report(kind)) => report(source, kind),
+        Some(TextKind::Refused(what, hint)) => Err(usage!("'{name}' is {what}", hint)),
+        Some(TextKind::Capture) => capture::read(source),
+        Some(TextKind::Report(kind)) => report(source, kind),
         None if is_fragment(source.text) => sections(source),
         None => Err(usage!(
             "'{name}' does not begin as a report of AWR or Statspack, nor as a capture of \
@@ -205,7 +205,7 @@ fn preformatted(text: &str) -> Option<String> {
         return None;
     }
     let inside = html::preformatted(text);
-    (told(&inside).is_some() || fragment::is_like(&inside)).then_some(inside)
+    (kind_of(&inside).is_some() || fragment::is_like(&inside)).then_some(inside)
 }
 
 /// Reads sections of a report without its first page.
@@ -249,7 +249,7 @@ fn sections(source: Source) -> Result<Imported, Error> {
         sources: vec![source.name.to_string()],
         tool: "AWR".into(),
         version: None,
-        told: Vec::new(),
+        reported: Vec::new(),
         notes: report.notes.clone(),
         figures: Figures::Database(vec![report]),
     })
@@ -302,7 +302,7 @@ fn report(source: Source, kind: ReportKind) -> Result<Imported, Error> {
         sources: vec![source.name.to_string()],
         tool: tool.into(),
         version: None,
-        told: Vec::new(),
+        reported: Vec::new(),
         notes: report.notes.clone(),
         figures: Figures::Database(vec![report]),
     })

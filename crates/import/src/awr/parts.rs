@@ -1,7 +1,7 @@
 //! The reports of one file: spools and `cat` put several of them one after the other.
 
 use super::grid::plain;
-use super::kinds::{Told, WORDS};
+use super::kinds::{TextKind, WORDS};
 
 /// How much behind a beginning is compared with the words of a kind.
 const WORDS_BYTES: usize = 128;
@@ -107,15 +107,15 @@ impl<'a> Reports<'a> {
     }
 
     /// A report of ADDM or ASH may be a section of another report, until that has ended.
-    fn is_beginning(&self, kind: Told) -> bool {
+    fn is_beginning(&self, kind: TextKind) -> bool {
         let has_ended = self.ended.is_some() || !self.has_report;
-        !matches!(kind, Told::Refused(what, _) if what.contains("ADDM") || what.contains("ASH"))
+        !matches!(kind, TextKind::Refused(what, _) if what.contains("ADDM") || what.contains("ASH"))
             || has_ended
     }
 }
 
 /// The kind whose first words the text begins with.
-pub(super) fn kind_at(text: &str) -> Option<Told> {
+pub(super) fn kind_at(text: &str) -> Option<TextKind> {
     let text = text.trim_start();
     // Most lines begin with none of these letters.
     if !text.starts_with(['W', 'w', 'S', 's', 'A', 'a', '~']) {
@@ -126,7 +126,7 @@ pub(super) fn kind_at(text: &str) -> Option<Told> {
         .find(|end| text.is_char_boundary(*end))?;
     let line = text[..end].lines().next()?;
     if line.starts_with("~~BEGIN-OS-INFORMATION~") {
-        return Some(Told::Capture);
+        return Some(TextKind::Capture);
     }
     let line = plain(line);
     let kinds = WORDS.iter().find(|(words, _)| line.starts_with(words));

@@ -352,27 +352,30 @@ fn kinds_without_the_wanted_figures_are_refused_by_name() {
 #[test]
 fn every_kind_is_told_by_its_beginning() {
     for (text, kind) in [
-        (TEXT, Told::Report(ReportKind::AwrText)),
-        (HTML, Told::Report(ReportKind::AwrHtml)),
-        (STATSPACK, Told::Report(ReportKind::Statspack)),
+        (TEXT, TextKind::Report(ReportKind::AwrText)),
+        (HTML, TextKind::Report(ReportKind::AwrHtml)),
+        (STATSPACK, TextKind::Report(ReportKind::Statspack)),
         (
             "<h1>WORKLOAD REPOSITORY REPORT (RAC)</h1>",
-            Told::Report(ReportKind::AwrGlobal),
+            TextKind::Report(ReportKind::AwrGlobal),
         ),
         (
             "<h1>WORKLOAD REPOSITORY PDB report (root snapshots)</h1>",
-            Told::Report(ReportKind::AwrPdb),
+            TextKind::Report(ReportKind::AwrPdb),
         ),
-        ("~~BEGIN-OS-INFORMATION~~\n", Told::Capture),
+        ("~~BEGIN-OS-INFORMATION~~\n", TextKind::Capture),
     ] {
-        assert_eq!(told(text), Some(kind));
+        assert_eq!(kind_of(text), Some(kind));
     }
     // A report has whole sections of others near its end.
     let with_addm = TEXT.replace(
         "End of Report",
         "ADDM Report for Task 'TASK_1'\nEnd of Report",
     );
-    assert_eq!(told(&with_addm), Some(Told::Report(ReportKind::AwrText)));
+    assert_eq!(
+        kind_of(&with_addm),
+        Some(TextKind::Report(ReportKind::AwrText))
+    );
 }
 
 /// A part of a report as `rigel import` recognises it.

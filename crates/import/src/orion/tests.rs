@@ -54,9 +54,9 @@ fn the_files_of_a_run_are_put_together() {
     );
     assert_eq!(points[0].flows[0].bytes_per_s, Some(271.58 * MIB as f64));
     assert!(
-        found.told.contains(&("Writes".into(), "0%".into())),
+        found.reported.contains(&("Writes".into(), "0%".into())),
         "{:?}",
-        found.told
+        found.reported
     );
 }
 
@@ -203,7 +203,7 @@ fn a_histogram_with_shares_and_a_wide_last_bucket_is_whole() {
         found.version.as_deref(),
         Some("RDBMS_19.3.0.0.0DBRU_LINUX.X64_190417")
     );
-    let told: Vec<(&str, Option<f64>, Option<f64>)> = points
+    let reported: Vec<(&str, Option<f64>, Option<f64>)> = points
         .iter()
         .map(|point| {
             let flow = &point.flows[0];
@@ -212,7 +212,7 @@ fn a_histogram_with_shares_and_a_wide_last_bucket_is_whole() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("Small=0, Large=5", None, None),
             ("Small=2, Large=0", None, Some(97_677.0)),
@@ -273,7 +273,11 @@ fn several_reports_in_one_file_are_runs_of_their_own() {
         .collect();
     assert_eq!(rates, [Some(20_000.0), Some(10_000.0)]);
     let place = ("report".to_string(), "2 of 2, from line 8".to_string());
-    assert!(found[1].told.contains(&place), "{:?}", found[1].told);
+    assert!(
+        found[1].reported.contains(&place),
+        "{:?}",
+        found[1].reported
+    );
     let broken = both.replace("=10000 @", "=x @");
     let said = read(&[Source {
         text: &broken,
@@ -324,7 +328,7 @@ fn reads_and_writes_of_a_mix_are_loads_of_their_own_in_every_cell() {
     );
     let screen = format!("$ ./orion -run oltp -write 50 -testname t\n{OF_A_MIX}");
     let (found, points) = loads(&[("t.txt", &screen)]);
-    assert_eq!(points[0].writes_percent, Some(50.0), "{:?}", found.told);
+    assert_eq!(points[0].writes_percent, Some(50.0), "{:?}", found.reported);
 }
 
 #[test]

@@ -84,8 +84,8 @@ mod tests {
             assert_eq!(run.points[0].whole_windows(), written);
         }
         for (measured, window) in [(1 << 50, 1 << 20), (u64::MAX, 0)] {
-            let told = claimed(measured, window).unwrap_err().to_string();
-            assert!(told.contains("and the limit is 10000000"), "{told}");
+            let refused = claimed(measured, window).unwrap_err().to_string();
+            assert!(refused.contains("and the limit is 10000000"), "{refused}");
         }
     }
 
@@ -98,8 +98,8 @@ mod tests {
         stream.name = "other".into();
         stream.kinds[0].windows.clear();
         record.streams.push(stream);
-        let told = record.check_windows().unwrap_err();
-        assert!(told.starts_with("'other' has 0 windows of"), "{told}");
+        let refused = record.check_windows().unwrap_err();
+        assert!(refused.starts_with("'other' has 0 windows of"), "{refused}");
         // What was measured beyond the last whole window may be in one kind alone.
         record.streams.pop();
         record.streams[0].kinds[0].windows.push(Window::default());

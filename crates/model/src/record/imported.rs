@@ -19,7 +19,8 @@ pub struct Imported {
     /// Its version, if reported.
     pub version: Option<String>,
     /// What it reports about the host, the target and the request, by name.
-    pub told: Vec<(String, String)>,
+    #[serde(rename = "told")]
+    pub reported: Vec<(String, String)>,
     /// Notes for the reader of the figures: values that were left out, assumed, or cannot be
     /// known.
     pub notes: Vec<String>,

@@ -607,7 +607,7 @@ fn findings(
     (multiples, carries): (&[TriedMultiple], Option<Estimate>),
     (records, points): (&[PointRecord], &[PointSummary]),
 ) -> Vec<Finding> {
-    // What speaks against the demand comes first: no figure of the fit is better than that.
+    // Doubts about the demand come first: no figure of the fit is better than its demand.
     let mut findings = request.findings.clone();
     findings.extend(stalled(records, points));
     findings.extend(fell_behind(records));

@@ -466,7 +466,7 @@ fn source_facts(source: &ImportedSummary) -> Vec<Block> {
         ("files".to_string(), files(&source.sources)),
         ("written by".into(), source.tool_and_version()),
     ];
-    facts.extend(source.told.iter().cloned());
+    facts.extend(source.reported.iter().cloned());
     let mut blocks = vec![pairs(
         "What the file says about itself",
         ["", "value"],

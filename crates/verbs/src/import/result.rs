@@ -127,7 +127,7 @@ pub fn with_loads(all: &[Imported]) -> Vec<Imported> {
         let points = load_points(reports);
         if !points.is_empty() {
             sources.push(Imported {
-                told: Vec::new(),
+                reported: Vec::new(),
                 notes: Vec::new(),
                 figures: Figures::Loads(points),
                 ..one.clone()
