@@ -237,7 +237,7 @@ fn a_load_that_was_too_short_to_judge_is_undecided_and_not_refused() {
     };
     let mut statuses = Vec::new();
     for seed in 1..=6 {
-        let (status, text) = measured(seed, "2900");
+        let (status, text) = measured(seed, "2800");
         assert!(!text.contains("No offered rate met"), "{seed}: {text}");
         assert_eq!(status == 4, text.contains("is undecided"), "{seed}: {text}");
         statuses.push(status);

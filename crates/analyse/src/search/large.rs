@@ -140,7 +140,8 @@ impl LargeReads {
     }
 }
 
-/// The large reads that went on without a pause, from where they were not much faster than at the end.
+/// The large reads that went on without a pause, from where they were not much faster than at the end. The first begin
+/// with what credit the pause before them brought.
 fn lasting_without_pause(points: &[PointSummary]) -> Vec<&PointSummary> {
     let rate = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
     let drains = || {
@@ -150,7 +151,9 @@ fn lasting_without_pause(points: &[PointSummary]) -> Vec<&PointSummary> {
             .filter(|point| point.coordinates.is_without_pause(true))
     };
     let last = drains().next().map_or(0.0, rate);
+    let first = drains().count().saturating_sub(1);
     drains()
+        .take(first.max(1))
         .take_while(|drain| rate(drain) <= VARIES * last)
         .collect()
 }

@@ -51,7 +51,7 @@ struct CreditSeen<'a> {
     depth: u32,
     /// The highest pace: with credit, if there is any.
     fast: Pace,
-    /// The lowest pace at its depth or a deeper one: without credit, if any ran out.
+    /// The lowest pace where more depth gains little: without credit, if any ran out.
     slow: Pace,
     /// Reads without a pause.
     drains: Vec<&'a PointSummary>,
@@ -87,15 +87,22 @@ impl<'a> CreditSeen<'a> {
         let (fastest, fast) = *searched
             .iter()
             .max_by(|one, other| slower(&one.1, &other.1))?;
-        let deeper = searched.iter().filter(|(depth, _)| *depth >= fastest);
+        // From where more depth gains little.
+        let is_level = |pace: &Pace| fast.per_s <= (1.0 + LASTS_WITHIN) * pace.per_s;
+        let level = searched.iter().filter(|(_, pace)| is_level(pace));
+        let level = level.map(|(depth, _)| *depth).min()?;
+        let deeper = searched.iter().filter(|(depth, _)| *depth >= level);
         let slow = deeper.map(|(_, pace)| *pace).min_by(slower)?;
         let (deepest, at_deepest) = *searched.iter().max_by_key(|(depth, _)| *depth)?;
-        let is_level = fast.per_s <= (1.0 + LASTS_WITHIN) * at_deepest.per_s;
         // The search of large reads may have begun without credit.
         let drained = drains.iter().filter(|_| large);
         let drained = drained.filter_map(|one| pace(one)).max_by(slower);
         Some(Self {
-            depth: if large && is_level { deepest } else { fastest },
+            depth: if large && is_level(&at_deepest) {
+                deepest
+            } else {
+                fastest
+            },
             fast: drained.into_iter().chain([fast]).max_by(slower)?,
             slow,
             drains,

@@ -79,8 +79,8 @@ const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
 /// Maximum depth of writes.
 const WRITES_MAX: u32 = 64;
 
-/// Maximum depth of large reads, and the ratio of one to the one before: they are searched for in few steps, and measured
-/// at length in one piece at the end.
+/// Maximum depth of large reads, and the ratio of one to the one before: they are searched for in few steps, and
+/// measured at length in one piece at the end.
 const LARGE_MAX: u32 = 256;
 const LARGE_STEP: u32 = 4;
 
