@@ -142,7 +142,7 @@ mod tests {
     /// the mean of each load from the truth.
     fn run(normal: &mut Normal, level: f64, counting: f64) -> Vec<(Vec<Deviation>, f64)> {
         let load = |at: usize| {
-            let counted = 1.0 / (5 << at) as f64;
+            let counted = 1.0 / (5.0 * 2.0_f64.powf(at as f64));
             let deviation = (level * level + counting * counted).sqrt();
             let values: Vec<f64> = (0..2 + at % 2).map(|_| deviation * normal.next()).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;

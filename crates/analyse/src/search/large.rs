@@ -94,13 +94,11 @@ impl LargeReads {
             own.measured_s,
             drains.iter().map(|drain| drain.measured_s).sum(),
         ];
-        let rates: Vec<f64> = drains
-            .iter()
-            .filter_map(|drain| Some(drain.classes.first()?.iops))
-            .collect();
+        let rates: Vec<f64> = drains.iter().copied().filter_map(rate_from_cold).collect();
         let (own, closing) = (at(own)?, at(closing)?);
-        let closing =
-            Estimate::of_values(&rates).map_or(closing, |lasting| closing.with_rate(lasting));
+        let closing = Estimate::of_values(&rates).map_or(closing, |lasting| {
+            closing.with_rate(lasting.with_least_error())
+        });
         let pair = (own, closing);
         let is_missed = closing.iops.value < own.iops.value && differ_by(ALIKE, &pair);
         // Long visits hide most of the credit with which each begins.
@@ -156,6 +154,13 @@ fn lasting_without_pause(points: &[PointSummary]) -> Vec<&PointSummary> {
         .take(first.max(1))
         .take_while(|drain| rate(drain) <= VARIES * last)
         .collect()
+}
+
+/// The rate of a measurement from its first operation on: all that are outstanding are due at its very beginning.
+fn rate_from_cold(point: &PointSummary) -> Option<f64> {
+    let class = point.classes.first()?;
+    let later = class.done.checked_sub(class.outstanding.into())?;
+    Some(later as f64 / point.measured_s).filter(|rate| *rate > 0.0)
 }
 
 /// The last small or `large` reads that went on without a pause.
