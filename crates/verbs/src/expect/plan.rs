@@ -27,7 +27,7 @@ const IN_FLIGHT_MAX: u32 = 512;
 /// every ten.
 const SEEN_LEAST: Nanos = Nanos::from_secs(20);
 
-/// The same where an expectation is about the longest I/O.
+/// The same where an expectation is about what stalls decide.
 pub(crate) const STALLS_SEEN_LEAST: Nanos = Nanos::from_secs(60);
 
 /// Length of a visit in a closed loop: as short as can be, since their number decides.
@@ -170,10 +170,16 @@ impl ExpectRequest {
         loads
     }
 
-    /// True if an expectation is about the longest I/O.
+    /// True if an expectation is about the longest I/Os, or so few that a stall of half a second in a minute is among
+    /// them.
     fn is_about_stalls(&self) -> bool {
-        let is_longest = |one: &Expectation| matches!(one.limit.0, Measure::Max(_));
-        self.expectations.iter().any(is_longest)
+        const RARE: f64 = 0.99;
+        let is_rare = |one: &Expectation| match one.limit.0 {
+            Measure::Max(_) => true,
+            Measure::Quantile(quantile, _) => quantile >= RARE,
+            Measure::Mean(_) | Measure::Rate(_) => false,
+        };
+        self.expectations.iter().any(is_rare)
     }
 
     /// How long all loads together are measured at least, with their warm-ups.
