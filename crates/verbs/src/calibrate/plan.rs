@@ -825,9 +825,10 @@ impl<'a> DonePoints<'a> {
         }
         let is_last = is_precise || left <= a_visit;
         let beside = || {
-            let is_first = rates().next().is_none();
+            // A curve of one load has the slope of theory alone.
+            let has_two = rates().nth(1).is_some();
             self.next_rate_beside(&sustained, is_last)
-                .filter(|_| !is_first)
+                .filter(|_| has_two)
         };
         let rate_per_s = beside()
             .or_else(|| self.next_rate_of_search())
@@ -914,11 +915,13 @@ impl<'a> DonePoints<'a> {
         let low = rates_kept(true)
             .filter(|rate| *rate < high)
             .fold(0.0, f64::max);
+        let is_broken =
+            |(_, class): &(f64, &ClassSummary)| class.sustained() == BoundVerdict::Broken;
         let tried = measured.len();
         let next = match (tried, low) {
             // Half load, which many ask for; then nearly all of it, or half of that.
             (0, _) => 0.5 * high,
-            (1, low) if low > 0.0 => 0.9 * high,
+            (1, _) if !is_broken(&measured[0]) => 0.9 * limit,
             (2, low) if low > 0.0 => rate_expected(self.points, self.request.bound)
                 .filter(|_| best > 0.0)
                 .map_or(f64::midpoint(low, high), |rate| {
