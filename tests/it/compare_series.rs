@@ -58,6 +58,7 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
             found,
             hosts: None,
             verified: None,
+            sight: rigel_analyse::Sight::default(),
             findings: Vec::new(),
         },
     )

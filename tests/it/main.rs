@@ -37,6 +37,7 @@ mod ranks_live;
 mod ranks_soak;
 mod schema;
 mod search;
+mod sight;
 mod soak_table;
 mod tidy;
 mod unsafe_code;

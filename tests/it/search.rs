@@ -502,7 +502,6 @@ fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
         let kept = found.sustained.kept_rate.map_or(0.0, |rate| rate as f64);
         let root = found.sustained.rate.map_or(0.0, |rate| rate.value);
         assert!(kept.max(root) <= 12_010.0, "{kept} {root}");
-        assert_eq!(found.credit_beyond(), []);
     }
     // This credit outlives the run.
     let lasting = calibrate(
@@ -514,18 +513,6 @@ fn credit_that_lasts_until_the_closing_measurement_is_not_in_the_maximum() {
         !names(&lasting).contains(&"burst-credit"),
         "{:?}",
         lasting.findings
-    );
-    let [small, large] = lasting.credit_beyond()[..] else {
-        panic!("{:?}", lasting.credit_beyond());
-    };
-    assert!(
-        small.operations > 500_000 && small.measured_s > 30.0,
-        "{small:?}"
-    );
-    assert_eq!([small.io_bytes, large.io_bytes], [8192, 1 << 20]);
-    assert!(
-        large.operations > 50_000 && large.measured_s > 5.0,
-        "{large:?}"
     );
 }
 

@@ -42,7 +42,7 @@ pub use compare::power::RunsNeeded;
 pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
-pub use conclusion::{CauseFound, Conclusion, RunTrust, Status, TrustLevel};
+pub use conclusion::{CauseFound, Conclusion, RunTrust, Sight, SightReader, Status, TrustLevel};
 pub use demand::{
     Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
     EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,
@@ -90,7 +90,6 @@ pub use search::at_load::{AtLoad, AtRate};
 pub use search::bracket::Bracket;
 pub use search::calibration::{Calibration, LogWrites, calibration};
 pub use search::closing::ClosingFigures;
-pub use search::credit::{CreditBeyond, credit_ended};
 pub use search::reread::RereadTest;
 pub use search::run_checks::{CacheTest, answers_from_cache};
 pub use search::shape::{CurveShape, curve_shape};

@@ -278,9 +278,6 @@ finding_names! {
         BurstCredit = "burst-credit", Doubt, "warning",
             "Throughput fell for good from 1.25 times as much or more: credit ran out.",
             "The later rate is the sustained one; run again now.";
-        BurstUnseen = "burst-unseen", Aside, "note",
-            "Burst credit that grows in pauses between rounds is in the figures.",
-            "`rigel soak TARGET --for 1h`";
         Cap = "cap", Aside, "note",
             "Throughput stays within 1 % over three loads and a factor of four; response time grows.",
             "Look for provisioned IOPS, the machine's limit, `io.max`.";

@@ -3,8 +3,8 @@
 use super::csv::CsvTable;
 use rigel_analyse::sql::{ServerFigures, ServerRate};
 use rigel_analyse::{
-    ClassSummary, Conclusion, CreditBeyond, Estimate, HostsAtLoad, Limits, NextRun, PointSummary,
-    RanksResult, RunTrust, ranks, verified,
+    ClassSummary, Conclusion, Estimate, HostsAtLoad, Limits, NextRun, PointSummary, RanksResult,
+    RunTrust, Sight, ranks, verified,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::{Header, Run};
@@ -70,9 +70,8 @@ struct RunReport<'a, M> {
     head: Head<'a>,
     conclusion: Conclusion,
     trust: RunTrust,
-    /// The operations of each size that burst credit must outlast to be in the figures.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    credit_beyond: Vec<CreditBeyond>,
+    /// What the run cannot have seen.
+    sight: Sight,
     /// What earlier runs beside it say of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_run: Option<NextRun>,
@@ -170,8 +169,8 @@ pub struct Reported<'a> {
     pub conclusion: Conclusion,
     /// How far its figures can be trusted.
     pub trust: RunTrust,
-    /// The operations of each size that burst credit must outlast to be in the figures.
-    pub credit_beyond: Vec<CreditBeyond>,
+    /// What the run cannot have seen.
+    pub sight: Sight,
     /// What earlier runs beside it say of the next one.
     pub next_run: Option<NextRun>,
     /// What was expected of it with the answers, if it is of another verb than `expect`.
@@ -194,7 +193,7 @@ impl Reported<'_> {
             head: Head::of(header).ended(self.ended),
             conclusion: self.conclusion,
             trust: self.trust,
-            credit_beyond: self.credit_beyond,
+            sight: self.sight,
             next_run: self.next_run,
             expect: self.expect,
             verified: self.verified,

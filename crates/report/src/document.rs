@@ -40,8 +40,8 @@ pub struct Document {
     pub headlines: Vec<Headline>,
     /// How far they can be trusted, and why; `None` if nothing was judged.
     pub trust: Option<RunTrust>,
-    /// Where they stand beside known kinds of storage, and what earlier runs say of the next one: a sentence
-    /// each.
+    /// What the run cannot see, where the figures stand beside known kinds of storage, and what earlier runs say of the
+    /// next one: a sentence each.
     pub standing: Vec<String>,
     /// Commands that are useful next, each with its purpose; `RUN` stands for this run.
     pub next: Vec<String>,

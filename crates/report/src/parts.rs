@@ -7,7 +7,7 @@ pub use rigel_analyse::quantity::{
     Amount, UNKNOWN, bound_in_words, bytes, capital, change, count, counted, lasting,
     mb_per_second, per_second, percent, rounded_percent, share, size, time,
 };
-use rigel_analyse::{CreditBeyond, Estimate, Interval, NextRun, Status};
+use rigel_analyse::{Estimate, Interval, NextRun, Status};
 use std::num::NonZeroU32;
 
 /// A headline rate. `name` is the figure's path in the JSON report.
@@ -70,34 +70,6 @@ pub fn next_run(found: NextRun) -> String {
             between(expected)
         ),
     }
-}
-
-/// `Any burst credit beyond 57 s of 8 KiB and 12 s of 1 MiB is in these figures.`
-pub fn credit(all: &[CreditBeyond]) -> Option<String> {
-    in_figures(all, |one| {
-        format!("{:.0} s of {}", one.measured_s, size(one.io_bytes))
-    })
-}
-
-/// The same with the number of operations. gp2 volumes of AWS have credit for 30 minutes at 3,000 IOPS (EBS user
-/// guide, General Purpose SSD volumes).
-pub fn credit_in_full(all: &[CreditBeyond]) -> Option<String> {
-    let seen = in_figures(all, |one| {
-        let (operations, bytes) = (count(one.operations as f64), size(one.io_bytes));
-        format!(
-            "{operations} operations of {bytes} in {:.0} s",
-            one.measured_s
-        )
-    });
-    let more =
-        "Cloud volumes have it for 30 minutes and more; `rigel soak TARGET --for 1h` uses it up.";
-    seen.map(|seen| format!("{seen} {more}"))
-}
-
-fn in_figures(all: &[CreditBeyond], of: impl Fn(&CreditBeyond) -> String) -> Option<String> {
-    let seen: Vec<String> = all.iter().map(of).collect();
-    let seen = seen.join(" and ");
-    (!all.is_empty()).then(|| format!("Any burst credit beyond {seen} is in these figures."))
 }
 
 /// The section of findings, by cause.

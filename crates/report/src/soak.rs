@@ -23,7 +23,7 @@ use rigel_analyse::quantity::counted;
 use rigel_analyse::series::soak_request::SoakRequest;
 use rigel_analyse::{
     BoundVerdict, Conclusion, CutRounds, Extreme, Predictability, Quantity, Round, RoundEnd,
-    RunTrust, Samples, SeriesFigures, ShownIn, SoakHosts, SoakResult,
+    RunTrust, Samples, SeriesFigures, ShownIn, Sight, SoakHosts, SoakResult,
 };
 use rigel_model::record::StallEvent;
 use rigel_model::record::journal::Header;
@@ -589,6 +589,8 @@ struct SoakReport<'a> {
     head: Head<'a>,
     conclusion: Conclusion,
     trust: RunTrust,
+    /// What the rounds cannot have seen.
+    sight: Sight,
     predictability: &'a Predictability,
     rounds: &'a [Round],
     /// For a soak with several ranks: its hosts.
@@ -611,6 +613,7 @@ pub fn json(report: Reported, result: &SoakResult) -> String {
         head: Head::of(&report.run.header).ended(report.ended),
         conclusion: report.conclusion,
         trust: report.trust,
+        sight: report.sight,
         predictability: &result.found,
         rounds: &result.rounds,
         ranks: result.hosts.as_ref(),
@@ -682,6 +685,7 @@ mod tests {
             found,
             hosts: None,
             verified: None,
+            sight: Sight::default(),
             findings: Vec::new(),
         }
     }
@@ -751,7 +755,7 @@ mod tests {
             ended: None,
             conclusion: result.conclusion(&run.header),
             trust: RunTrust::default(),
-            credit_beyond: Vec::new(),
+            sight: result.sight,
             next_run: None,
             expect: None,
             verified: None,

@@ -8,7 +8,9 @@ use crate::verb::{Verb, VerbResult};
 use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::quantity::capital;
-use rigel_analyse::{BoundVerdict, HostsAtLoad, NextRun, RunTrust, TrustLevel, ranks, verified};
+use rigel_analyse::{
+    BoundVerdict, HostsAtLoad, NextRun, RunTrust, Sight, TrustLevel, ranks, verified,
+};
 use rigel_model::record::journal::{self, Header, Run};
 use rigel_model::record::{End, RunEnd, StallChange, StallEvent};
 use rigel_model::{Error, Expectation, Finding, FindingName, FindingWithCause, Target, failed};
@@ -242,6 +244,14 @@ impl Evaluated {
         }
     }
 
+    /// What the run cannot have seen. `null:` is no storage.
+    pub fn sight(&self) -> Sight {
+        if matches!(self.run.header.target, Target::Null { .. }) {
+            return Sight::default();
+        }
+        self.results.sight(&self.run).beside(self.findings())
+    }
+
     /// All findings: those from before the first point, those of the run as a whole, and those of
     /// its points.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
@@ -269,7 +279,7 @@ impl Evaluated {
         let trust = self.trust();
         let findings = parts::findings(&trust);
         let next_run = self.next_run.into_iter().map(parts::next_run);
-        let credit = parts::credit(&self.results.credit_beyond());
+        let sight = self.sight().sentence();
         let verified = self
             .results
             .verified()
@@ -278,7 +288,7 @@ impl Evaluated {
         let frame = Document {
             next: self.verb.next_commands(),
             outcome: self.outcome(),
-            standing: credit.into_iter().chain(next_run).chain(verified).collect(),
+            standing: sight.into_iter().chain(next_run).chain(verified).collect(),
             ..frame(&self.run.header, self.conclusion(), trust)
         };
         let mut document = self.results.document(&self.run, findings, frame);
@@ -308,7 +318,7 @@ impl Evaluated {
             ended: ending::reported(&self.run, &*self.verb),
             conclusion: self.conclusion(),
             trust: self.trust(),
-            credit_beyond: self.results.credit_beyond(),
+            sight: self.sight(),
             next_run: self.next_run,
             expect: self.expected.as_ref().map(|expected| json!(expected)),
             verified: self.results.verified().as_ref().map(Into::into),

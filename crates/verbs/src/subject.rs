@@ -83,6 +83,7 @@ pub fn of_soak<'a>(
         // A comparison is of the sums.
         hosts: _,
         verified: _,
+        sight: _,
     } = result;
     let with = |wanted: fn(&&Round) -> bool| rounds.iter().filter(wanted).count();
     let of_rounds = [

@@ -4,7 +4,7 @@ use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Maxima, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary, SoFar};
+use rigel_analyse::{BoundVerdict, PointSummary, Sight, SightReader, SoFar};
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, Ending, HowEnded, Verified};
@@ -181,10 +181,9 @@ pub trait VerbResult: Any {
         None
     }
 
-    /// The operations of each size that burst credit must outlast to be in the figures; none if credit ran
-    /// out, or is none of the storage's.
-    fn credit_beyond(&self) -> Vec<CreditBeyond> {
-        Vec::new()
+    /// What the run cannot have seen, by what was done and when. Figures of another tool have no visits.
+    fn sight(&self, run: &Run) -> Sight {
+        SightReader::of(&run.points).sight(self.maxima())
     }
 
     /// True if checks could have raised warnings about the figures.

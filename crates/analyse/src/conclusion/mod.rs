@@ -4,10 +4,12 @@
 
 pub mod comparison;
 pub mod parts;
+pub mod sight;
 pub mod soak;
 pub mod trust;
 
 pub use parts::{Conclusion, Status};
+pub use sight::{Sight, SightReader};
 pub use trust::{CauseFound, RunTrust, TrustLevel};
 
 impl Status {

@@ -7,13 +7,13 @@
 use super::at_load::{AtLoad, AtRate};
 use super::bucket::{Buckets, ByteBucket, TokenBucket};
 use super::closing::{ClosingFigures, differ_by, differs, together};
-use super::credit::{CreditBeyond, credit_ended, without_credit};
+use super::credit::{credit_ended, without_credit};
 use super::delivered::{Delivered, DeliveredRates};
 use super::large::{LargeReads, drained};
 use super::reference::{ClassStanding, standing_of};
 use super::run_checks::{self, CacheTest};
 use super::shape::{CurveShape, curve_shape};
-use super::sustained::{Sustained, is_small_read, judge_together, sustained_below};
+use super::sustained::{Sustained, judge_together, sustained_below};
 use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, widen_reads};
 use rigel_model::record::PointRecord;
@@ -122,9 +122,6 @@ pub struct Calibration {
     /// How much throughput of reads varied between visits to the same load; `None` if each was
     /// measured in one piece.
     pub variation: Option<Variation>,
-    /// What happens less often than once in this many seconds may be in none of the figures of
-    /// random reads.
-    pub unseen_interval_s: Option<f64>,
     /// Whether a cache served the reads.
     pub cache: CacheTest,
     /// Which known kind of storage it is like; `None` if that is not asked of a model, or not known.
@@ -270,7 +267,6 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         curve,
         closing,
         variation,
-        unseen_interval_s: unseen_interval(&points),
         cache,
         findings,
         rates: rates(&points),
@@ -315,18 +311,6 @@ fn others_used(points: &[PointSummary], step: Step) -> bool {
 }
 
 impl Calibration {
-    /// All random reads, of the small size and of the large one; none if burst credit ran out.
-    pub fn credit_beyond(&self) -> Vec<CreditBeyond> {
-        if credit_ended(&self.findings) {
-            return Vec::new();
-        }
-        let small = CreditBeyond::of(&self.points, is_small_read);
-        let large = CreditBeyond::of(&self.points, |point| {
-            point.step() == Step::Large || point.coordinates.is_refill_of_large()
-        });
-        small.into_iter().chain(large).collect()
-    }
-
     /// Whether any offered rate kept the bound. If none was offered, only a closed loop of which no
     /// depth kept it decides.
     pub fn bound_verdict(&self) -> BoundVerdict {
@@ -365,18 +349,6 @@ fn times_at_knee(points: &[PointSummary], plateau: &Plateau) -> [f64; 2] {
         }
     }
     [search_s, closing_s]
-}
-
-/// What happens less often than this may have been missed: of an event that was never seen in a
-/// time T, the mean interval is T/3 or more with 95 % confidence (the rule of three: Hanley and
-/// Lippman-Hand, JAMA 249, 1983).
-fn unseen_interval(points: &[PointSummary]) -> Option<f64> {
-    let seconds: f64 = points
-        .iter()
-        .filter(|point| is_small_read(point))
-        .map(|point| point.measured_s)
-        .sum();
-    (seconds > 0.0).then_some(seconds / 3.0)
 }
 
 /// The figures at the knee, with the throughput of the plateau. A plateau of one load is that load.

@@ -11,9 +11,7 @@ use crate::figures::quantity::rounded_percent;
 use crate::point::load::{device_loads, host_load};
 use crate::search::run_checks::is_stalled;
 use rigel_model::record::{End, PointRecord, StreamRecord, Window};
-use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, Measure, Moment, Objective, Sample, Until,
-};
+use rigel_model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until};
 use serde::Serialize;
 
 /// One round. Times in microseconds; `None` means unknown.
@@ -156,21 +154,6 @@ pub(super) fn measured_share<'a>(rounds: impl Iterator<Item = &'a Round> + Clone
 /// The same in words.
 pub(super) fn measured_part<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Option<String> {
     measured_share(rounds).map(|share| rounded_percent(share.max(LEAST_SHOWN)))
-}
-
-/// A note of pauses, in which burst credit grows again.
-pub(super) fn pauses(rounds: &[Round]) -> Option<Finding> {
-    let part = measured_part(rounds.iter().filter(|round| round.counts()))?;
-    Some(Finding {
-        hint: "measure without pauses: `rigel soak TARGET --for 1h`".into(),
-        ..Finding::note(
-            FindingName::BurstUnseen,
-            format!(
-                "{part} of the time was measured: burst credit that grows again in the pauses is \
-                 in the figures and not seen"
-            ),
-        )
-    })
 }
 
 /// The round of a record. Only the first class counts. `None` if the record is not a round or has

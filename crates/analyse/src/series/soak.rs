@@ -7,9 +7,11 @@ use super::causes::Causes;
 use super::fixed_work::is_without_gap;
 use super::imported::rounds;
 use super::predictability::{order, predictability};
-use super::rounds::{Round, pauses, round};
+use super::rounds::{Round, round};
 use super::types::{Predictability, PredictabilityTerms, Samples};
 use super::wall_clock::WallClock;
+use crate::compare::subject::Maxima;
+use crate::conclusion::sight::{Sight, SightReader};
 use crate::figures::latency::LatencySummary;
 use crate::figures::modes::ModesReader;
 use crate::figures::quantity::{counted, per_second, time};
@@ -35,6 +37,8 @@ pub struct SoakResult {
     pub hosts: Option<SoakHosts>,
     /// What looking at the blocks of all rounds found.
     pub verified: Option<Verified>,
+    /// What its rounds cannot have seen.
+    pub sight: Sight,
     /// Findings that are not in the header.
     pub findings: Vec<Finding>,
 }
@@ -60,6 +64,7 @@ impl SoakResult {
             found: predictability,
             hosts: None,
             verified: None,
+            sight: Sight::default(),
             findings,
         })
     }
@@ -140,6 +145,7 @@ pub struct SoakReader {
     rounds: Vec<Round>,
     causes: Causes,
     credit: CreditReader,
+    sight: SightReader,
     modes: ModesReader,
     stalls: StallsSeen,
     longest: Longest,
@@ -164,6 +170,7 @@ impl SoakReader {
         if let Some(mut round) = round(record, &self.objectives) {
             self.clock.correct(&mut round, record.began);
             self.causes.add(&round, record);
+            self.sight.add(record);
             let verified = [self.verified.as_ref(), record.verified.as_ref()];
             self.verified = Verified::sum(verified.into_iter());
             if let Some(times) = of_one_kind(record) {
@@ -230,7 +237,6 @@ impl SoakReader {
             .chain(self.stalled())
             .chain(self.not_served(request.load))
             .chain(self.modes.finding("I/O of all rounds"))
-            .chain(pauses(&self.rounds))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))
             .collect();
         let predictability = predictability(&self.rounds, &terms);
@@ -239,6 +245,7 @@ impl SoakReader {
             found: predictability,
             hosts: self.hosts,
             verified: self.verified,
+            sight: self.sight.sight(Maxima::default()),
             findings,
         }
     }

@@ -198,14 +198,9 @@ fn curve(run: &Run, calibration: &Calibration) -> Section {
     )
 }
 
-/// How well a calibration sees rare events and changes of the storage.
+/// How much the storage changed during the run, and what of it the intervals include.
 fn reach(calibration: &Calibration) -> Vec<String> {
     let mut sentences = Vec::new();
-    if let Some(seconds) = calibration.unseen_interval_s {
-        sentences.push(format!(
-            "What happens less often than every {seconds:.0} s may be in none of these figures."
-        ));
-    }
     if let Some(variation) = calibration.variation {
         let what = if let Some(lasting) = variation.lasting {
             format!(
@@ -228,7 +223,6 @@ fn reach(calibration: &Calibration) -> Vec<String> {
         };
         sentences.push(what);
     }
-    sentences.extend(parts::credit_in_full(&calibration.credit_beyond()));
     let lost = calibration
         .points
         .iter()

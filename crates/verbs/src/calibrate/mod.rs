@@ -17,7 +17,7 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
-use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary};
+use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, FindingName, Mix, Pattern};
 use rigel_report::data::{self, Reported};
@@ -128,10 +128,6 @@ impl VerbResult for Calibration {
 
     fn outcome(&self, header: &Header) -> Option<BoundVerdict> {
         request::is_bound_given(header).then(|| self.bound_verdict())
-    }
-
-    fn credit_beyond(&self) -> Vec<CreditBeyond> {
-        self.credit_beyond()
     }
 
     /// As the report of a calibration has it.

@@ -14,7 +14,7 @@ use rigel_analyse::compare::subject::{Scope, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::SqlTerms;
 use rigel_analyse::search::unseen;
-use rigel_analyse::{BoundVerdict, CreditBeyond, PointSummary, credit_ended};
+use rigel_analyse::{BoundVerdict, PointSummary};
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, Mix};
 use rigel_report::data::{self, Reported};
@@ -97,13 +97,6 @@ impl VerbResult for CurveResult {
 
     fn conclusion(&self, header: &Header) -> Conclusion {
         conclusion::conclusion(self, &document::workload(header))
-    }
-
-    /// Of sessions, the database and its cache are between.
-    fn credit_beyond(&self) -> Vec<CreditBeyond> {
-        let is_seen = self.busiest().is_none() && !credit_ended(&self.findings);
-        let all = CreditBeyond::of(&self.points, |point| self.is_of(point));
-        all.filter(|_| is_seen).into_iter().collect()
     }
 
     fn document(&self, run: &Run, findings: Section, frame: Document) -> Document {

@@ -12,7 +12,8 @@ pub use request::{DuetArm, DuetRequest, SERVER_BIN};
 pub use result::{ArmResult, Compared, DuetResult};
 use rigel_analyse::compare::subject::Term;
 use rigel_analyse::conclusion::parts::Conclusion;
-use rigel_analyse::{BoundVerdict, PointSummary};
+use rigel_analyse::{BoundVerdict, PointSummary, Sight, SightReader};
+use rigel_model::record::PointRecord;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::{Finding, PrivateServer};
 use rigel_report::answers::Answers;
@@ -20,6 +21,7 @@ use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 pub use rounds::{DuetAnswer, DuetFigure};
 use schemars::Schema;
+use std::collections::BTreeSet;
 
 impl Verb for DuetRequest {
     fn evaluate(&self, run: &Run) -> Box<dyn VerbResult> {
@@ -37,6 +39,11 @@ impl Verb for DuetRequest {
             Term::known("time of all visits", &self.budget),
         ]
     }
+}
+
+/// The number of the arm that a visit is of.
+fn arm_of(visit: &PointRecord) -> Option<u32> {
+    visit.coordinates.arm()
 }
 
 /// The member of the JSON report that has the results.
@@ -73,6 +80,17 @@ impl VerbResult for DuetResult {
 
     fn schema() -> Schema {
         data::schema_with::<Self>(MEMBER)
+    }
+
+    /// That of the arm that sees less: each may be storage of its own.
+    fn sight(&self, run: &Run) -> Sight {
+        let arms: BTreeSet<u32> = run.points.iter().filter_map(arm_of).collect();
+        let of_arm = |arm| {
+            let visits = run.points.iter().filter(|visit| arm_of(visit) == Some(arm));
+            SightReader::of(visits).sight(self.maxima())
+        };
+        let sights = arms.into_iter().map(of_arm);
+        sights.reduce(Sight::and).unwrap_or_default()
     }
 
     fn answers(&self) -> Option<Answers> {

@@ -1,11 +1,11 @@
 //! `rigel soak`: the same round repeatedly, for hours to weeks.
 
 use crate::{Verb, VerbResult, subject};
-use rigel_analyse::BoundVerdict;
 use rigel_analyse::compare::subject::{Scope, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::series::soak::{SoakReader, SoakResult};
 use rigel_analyse::series::soak_request::SoakRequest;
+use rigel_analyse::{BoundVerdict, Sight};
 use rigel_model::record::Verified;
 use rigel_model::record::journal::{self, Header, MeasuredLine, Run};
 use rigel_model::{Error, Finding, Load};
@@ -95,6 +95,10 @@ impl VerbResult for SoakResult {
 
     fn schema() -> Schema {
         soak::schema()
+    }
+
+    fn sight(&self, _: &Run) -> Sight {
+        self.sight
     }
 
     fn outcome(&self, _: &Header) -> Option<BoundVerdict> {
