@@ -332,7 +332,7 @@ impl<'a> Device<'a> {
         if waits {
             let spec = SimSpec {
                 stall: None,
-                ..*self.spec
+                ..self.spec.clone()
             };
             let spec = &spec;
             return Device { spec, ..self }

@@ -3,6 +3,7 @@
 
 use rigel_database::access::{has_scheme, shown};
 use rigel_device::bounded;
+use rigel_device::engine::level;
 use rigel_device::engine::opened::Opened;
 use rigel_model::record::journal;
 use rigel_model::{Bytes, Error, Layout, Target, shell_path, usage};
@@ -159,7 +160,8 @@ pub(super) fn check_members(target: &Target) -> Result<(), Error> {
         Target::Paths { members, .. } => members
             .iter()
             .try_for_each(|path| Opened::open(path).map(drop)),
-        Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => Ok(()),
+        Target::Sim(spec) => spec.level.as_ref().map_or(Ok(()), level::check),
+        Target::Scratch { .. } | Target::Null { .. } | Target::Sql(_) => Ok(()),
     }
 }
 

@@ -358,6 +358,7 @@ pub(crate) fn evaluated(run: &Run) -> Evaluated {
 
 /// The header of the journal of a run on a model.
 pub(crate) fn header(spec: SimSpec, request: &dyn Verb, started: &str) -> Header {
+    let (name, usable) = (spec.to_string(), spec.bytes);
     Header {
         format: journal::FORMAT,
         version: "0".into(),
@@ -376,8 +377,8 @@ pub(crate) fn header(spec: SimSpec, request: &dyn Verb, started: &str) -> Header
         facts_of_others: Vec::new(),
         facts: TargetFacts {
             server: None,
-            name: spec.to_string(),
-            usable: spec.bytes,
+            name,
+            usable,
             members: Vec::new(),
         },
         findings: Vec::new(),

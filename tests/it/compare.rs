@@ -40,7 +40,7 @@ fn calibrate_for(point_most: Nanos, spec: SimSpec, seed: u64) -> Run {
 }
 
 fn calibrate_as(request: &CalibrateRequest, spec: SimSpec, seed: u64) -> Run {
-    let engine = Sim::new(spec, seed);
+    let engine = Sim::new(spec.clone(), seed);
     let mut so_far = SoFar::default();
     let mut points: Vec<PointRecord> = Vec::new();
     while let Some(point) =

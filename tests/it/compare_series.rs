@@ -67,9 +67,9 @@ fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
 /// Runs this number of rounds on this device.
 fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
     let (spec, request) = (spec(device), request());
-    let engine = Sim::new(spec, seed);
+    let (engine, bytes) = (Sim::new(spec.clone(), seed), spec.bytes.0);
     let one = |number: u32| {
-        let point = request.point(number, Nanos(0), spec.bytes.0, seed);
+        let point = request.point(number, Nanos(0), bytes, seed);
         let mut record = common::run(&engine, &point);
         record.started = start()
             .plus_seconds(i64::from(number - 1) * 900)

@@ -72,7 +72,7 @@ pub use sql::{
     Tables, Think,
 };
 pub use stalled::{STALLED, StallDetector, StallLook, StalledIo};
-pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
+pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, SpeedLevel, Stall, Target};
 pub use text::{
     drives_a_terminal, escaped, escaped_json, file_name, in_line, letters_changed, listed,
     read_file_name, shell_path, shell_word, unobeyed,

@@ -53,7 +53,7 @@ pub enum Layout {
 
 /// A storage device as a queueing model: `servers` serve one queue in parallel, first come first
 /// served.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimSpec {
     /// Operations served at the same time.
     pub servers: u32,
@@ -80,6 +80,9 @@ pub struct SimSpec {
     /// A cache in the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
+    /// A speed that varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<SpeedLevel>,
     /// Simulated size.
     pub bytes: Bytes,
 }
@@ -114,6 +117,29 @@ pub struct Cache {
     pub service: Nanos,
 }
 
+/// How the speed of the servers varies around its mean of 1, in windows of [`SpeedLevel::WINDOW`]: at the level 0.5
+/// their work takes twice the time. Limits and stalls stay as they are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpeedLevel {
+    /// As the counts of operations in this file, one for each window, again and again. The seed decides where in the
+    /// file a run begins.
+    File(PathBuf),
+    /// At random: a log-normal level with this standard deviation. Its logarithm is an AR(1) whose correlation falls to
+    /// 1 / e within `over`.
+    Random {
+        /// Standard deviation of the level.
+        deviation: Ratio,
+        /// Correlation time; above 0.
+        over: Nanos,
+    },
+}
+
+impl SpeedLevel {
+    /// How long a level lasts.
+    pub const WINDOW: Nanos = Nanos::from_millis(100);
+}
+
 /// How service times vary around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -145,11 +171,12 @@ const SIM_DEFAULT: SimSpec = SimSpec {
     byte_limit: None,
     slow: None,
     cache: None,
+    level: None,
     bytes: Bytes(4 * GIB),
 };
 
 /// The settings of a model that are written as `name=value`.
-const SIM_SETTINGS: [&str; 9] = [
+const SIM_SETTINGS: [&str; 10] = [
     "servers",
     "service",
     "bandwidth",
@@ -158,6 +185,7 @@ const SIM_SETTINGS: [&str; 9] = [
     "limit",
     "slow",
     "cache",
+    "level",
     "size",
 ];
 
@@ -177,25 +205,20 @@ impl FromStr for SimSpec {
             let wrong = |why: &str| {
                 usage!(
                     "'{part}' in 'sim:{text}': {why}",
-                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,limit=2000/s+10000][,limit=125MB/s+10GB][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]"
+                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,limit=2000/s+10000][,limit=125MB/s+10GB][,slow=50ms@0.5%][,cache=256MiB@20us][,level=8% over 20s][,level=FILE.csv][,size=4GiB]"
                 )
             };
-            let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
+            let servers = |text: &str| {
+                let number = text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
+                number.ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))
+            };
             match part.split_once('=') {
-                Some(("servers", value)) => {
-                    spec.servers = number(value)
-                        .ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
-                }
+                Some(("servers", value)) => spec.servers = servers(value)?,
                 Some(("service", value)) => {
                     spec.service = value.parse().map_err(|_| wrong("not a duration"))?;
                 }
                 Some(("bandwidth", value)) => {
-                    let size = value.strip_suffix("/s").unwrap_or(value);
-                    let bandwidth: Bytes = size.parse().map_err(|_| wrong("not a size"))?;
-                    if bandwidth == Bytes(0) {
-                        return Err(wrong("a bandwidth is above 0: leave it out for none"));
-                    }
-                    spec.bandwidth = Some(bandwidth);
+                    spec.bandwidth = Some(parse_bandwidth(value).map_err(wrong)?);
                 }
                 Some(("stall", value)) => {
                     let stall = parse_stall(value).ok_or_else(|| {
@@ -230,6 +253,12 @@ impl FromStr for SimSpec {
                         .ok_or_else(|| wrong("a cache is SIZE@SERVICE_TIME, both above 0"))?;
                     spec.cache = Some(cache);
                 }
+                Some(("level", value)) => {
+                    let level = parse_level(value).ok_or_else(|| {
+                        wrong("a level is SHARE over TIME, such as 8% over 20s, or a file of counts, such as quiet.csv")
+                    })?;
+                    spec.level = Some(level);
+                }
                 Some(("size", value)) => {
                     spec.bytes = value.parse().map_err(|_| wrong("not a size"))?;
                 }
@@ -243,8 +272,7 @@ impl FromStr for SimSpec {
                              unit, as {part}us"
                         )));
                     }
-                    spec.servers = number(part)
-                        .ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
+                    spec.servers = servers(part)?;
                 }
                 None => {
                     spec.service = part
@@ -273,6 +301,15 @@ fn no_setting(name: &str) -> String {
         "there is no '{name}': a model has {}",
         SIM_SETTINGS.join(", ")
     )
+}
+
+/// Parses `1GB` or `1GB/s`, or says what is wrong.
+fn parse_bandwidth(text: &str) -> Result<Bytes, &'static str> {
+    let size = text.strip_suffix("/s").unwrap_or(text);
+    match size.parse() {
+        Ok(Bytes(0)) => Err("a bandwidth is above 0: leave it out for none"),
+        bandwidth => bandwidth.map_err(|_| "not a size"),
+    }
 }
 
 /// Parses `300ms/2s`.
@@ -349,6 +386,17 @@ fn parse_cache(text: &str) -> Option<Cache> {
     (cache.bytes > Bytes(0) && cache.service > Nanos(0)).then_some(cache)
 }
 
+/// Parses `8% over 20s`; what is no share before the word is the name of a file.
+fn parse_level(text: &str) -> Option<SpeedLevel> {
+    let (share, over) = text.split_once("over").unwrap_or((text, ""));
+    // A share has its unit, or the name of a file could be one.
+    if !share.contains('%') {
+        return (!text.is_empty()).then(|| SpeedLevel::File(text.into()));
+    }
+    let (deviation, over) = (share.trim().parse().ok()?, over.trim().parse().ok()?);
+    (over > Nanos(0)).then_some(SpeedLevel::Random { deviation, over })
+}
+
 /// Bytes of a limit with their unit, which tells them from operations.
 fn in_bytes(bytes: u64) -> String {
     const MB: u64 = 1_000_000;
@@ -398,6 +446,13 @@ impl fmt::Display for SimSpec {
         }
         if let Some(Cache { bytes, service }) = self.cache {
             write!(f, ",cache={}@{}", bytes.exact(), service.exact())?;
+        }
+        match &self.level {
+            Some(SpeedLevel::File(path)) => write!(f, ",level={}", path.display())?,
+            Some(SpeedLevel::Random { deviation, over }) => {
+                write!(f, ",level={} over {}", deviation.exact(), over.exact())?;
+            }
+            None => {}
         }
         write!(f, ",size={}", self.bytes.exact())
     }
@@ -501,6 +556,22 @@ mod tests {
     }
 
     #[test]
+    fn a_level_is_a_share_over_a_time_or_a_file() {
+        let level = |text: &str| text.parse::<SimSpec>().unwrap().level.unwrap();
+        let random = SpeedLevel::Random {
+            deviation: Ratio::from_percent(8.0).unwrap(),
+            over: Nanos::from_secs(20),
+        };
+        for text in ["8,1ms,level=8% over 20s", "8,1ms,level=8%over20s"] {
+            assert_eq!(level(text), random);
+        }
+        for file in ["recovered.csv", "/a/b over c.csv", "./8.csv"] {
+            let read = level(&format!("8,1ms,level={file},size=1GiB"));
+            assert_eq!(read, SpeedLevel::File(file.into()));
+        }
+    }
+
+    #[test]
     fn a_sim_that_makes_no_sense_is_refused_by_name() {
         let shapes = ["0,1ms", "servers=x", "stall=2s/1s", "speed=9", "1,0s"];
         // A time without a unit would be a second number of servers.
@@ -520,7 +591,7 @@ mod tests {
             assert!(is_named && !said.contains("twice"), "{unknown}: {said}");
         }
         for name in SIM_SETTINGS {
-            let said = format!("{name}=x").parse::<SimSpec>().unwrap_err();
+            let said = format!("{name}=").parse::<SimSpec>().unwrap_err();
             assert!(!said.to_string().contains("there is no"), "{said}");
         }
         let limits = [
@@ -539,6 +610,11 @@ mod tests {
             "cache=1MiB@0s",
             "cache=20us",
             "bandwidth=0",
+            "level=",
+            "level=8%",
+            "level=8% over 0s",
+            "level=8% over 20",
+            "level=200% over 20s",
         ];
         for text in [&shapes[..], &limits, &others].concat() {
             let error = text.parse::<SimSpec>().unwrap_err();
@@ -568,6 +644,13 @@ mod tests {
             limit in prop::option::of((1u32.., 1u32..)), bytes in prop::option::of((1u64..1 << 40, 1u64..1 << 50)),
             slow in prop::option::of((1u64..1_000_000_000, 0u32..=1000)),
             cache in prop::option::of((1u64..1 << 40, 1u64..1_000_000_000)),
+            level in prop::option::of(prop_oneof![
+                (0u32..=1000, 1u64..1 << 50).prop_map(|(share, over)| SpeedLevel::Random {
+                    deviation: Ratio::from_percent(f64::from(share) / 10.0).unwrap(),
+                    over: Nanos(over),
+                }),
+                "[a-z/.]{1,9}".prop_map(|path| SpeedLevel::File(path.into())),
+            ]),
         ) {
             let spec = SimSpec {
                 servers,
@@ -581,6 +664,7 @@ mod tests {
                     share: Ratio::from_percent(f64::from(share) / 10.0).unwrap(),
                 }),
                 cache: cache.map(|(bytes, service)| Cache { bytes: Bytes(bytes), service: Nanos(service) }),
+                level,
                 ..SIM_DEFAULT
             };
             prop_assert_eq!(spec.to_string().trim_start_matches("sim:").parse::<SimSpec>().unwrap(), spec);

@@ -11,6 +11,7 @@ pub mod guard;
 pub mod inherited;
 pub mod layout;
 mod ledger;
+pub mod level;
 pub mod libaio;
 pub mod log;
 mod mounts;

@@ -3,16 +3,18 @@
 //!
 //! Operations queue, first come first served, for `servers` equal servers. With exponential service
 //! times and a Poisson load that is the M/M/c queue. Stalls stop every server; interrupted
-//! operations resume afterwards. With a limit, operations first wait for a token. Its credit and
-//! the cache belong to the device: they outlive a session.
+//! operations resume afterwards. With a level, servers work faster or slower for a while. With a
+//! limit, operations first wait for a token. Its credit, the level and the cache belong to the
+//! device: they outlive a session.
 
+use super::level::Levels;
 use super::{Engine, Session};
 use crate::clock::Clock;
 use lru::LruCache;
 use rigel_model::workload::rng::Rng;
 use rigel_model::{
     Cache, Cause, Completion, Distribution, Error, Fault, Kind, Limit, Nanos, Op, Outcome, SimSpec,
-    Slot,
+    Slot, SpeedLevel,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,6 +30,7 @@ pub struct Sim {
     seed: u64,
     clock: Clock,
     state: Mutex<SimState>,
+    levels: Option<Mutex<Levels>>,
 }
 
 /// State of a device that outlives a session.
@@ -104,13 +107,27 @@ impl Recent {
 
 impl Sim {
     /// Creates a device as described by `spec`, with `seed` for its random choices.
-    pub fn new(spec: SimSpec, seed: u64) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// The file of its levels cannot be read, or is not one of counts.
+    pub fn open(spec: SimSpec, seed: u64) -> Result<Self, Error> {
+        let levels = spec.level.as_ref();
+        let levels = levels.map(|level| Levels::open(level, seed)).transpose()?;
+        Ok(Self {
             spec,
             seed,
             clock: Clock::simulated(),
             state: Mutex::default(),
-        }
+            levels: levels.map(Mutex::new),
+        })
+    }
+
+    /// The same for a model that needs no file.
+    ///
+    /// # Panics
+    /// Where [`Sim::open`] has an error.
+    pub fn new(spec: SimSpec, seed: u64) -> Self {
+        Self::open(spec, seed).expect("the model needs no file")
     }
 }
 
@@ -141,6 +158,7 @@ impl Engine for Sim {
             spec: &self.spec,
             clock: &self.clock,
             state: &self.state,
+            levels: self.levels.as_ref(),
             rng: Rng::new(self.seed, now.0),
             free_at: vec![Reverse(now); self.spec.servers as usize].into(),
             outstanding: BinaryHeap::with_capacity(lengths.len()),
@@ -152,6 +170,7 @@ struct SimSession<'a> {
     spec: &'a SimSpec,
     clock: &'a Clock,
     state: &'a Mutex<SimState>,
+    levels: Option<&'a Mutex<Levels>>,
     rng: Rng,
     /// When each server will be free; the earliest on top.
     free_at: BinaryHeap<Reverse<Nanos>>,
@@ -202,8 +221,42 @@ impl SimSession<'_> {
         Nanos::from_secs_f64(varied + transfer)
     }
 
-    /// End time of `work` that a server starts at `start`, including all stalls on the way.
+    /// End time of `work` that a server starts at `start`, at the levels and with all stalls on the way.
     fn end_of_work(&self, start: Nanos, work: Nanos) -> Nanos {
+        let Some(levels) = self.levels else {
+            return self.end_at_full_speed(start, work);
+        };
+        let mut levels = levels.lock().expect("nothing panics while it holds them");
+        let (mut now, mut left) = (start, work.0 as f64);
+        loop {
+            let window = now.0 / SpeedLevel::WINDOW.0;
+            let ends = Nanos((window + 1) * SpeedLevel::WINDOW.0);
+            let level = levels.at(window);
+            // What takes more than the window has is not over in it, however long: a level of 0 has no end.
+            let takes = left / level;
+            if takes <= SpeedLevel::WINDOW.0 as f64 {
+                let end = self.end_at_full_speed(now, rounded(takes));
+                if end <= ends {
+                    return end;
+                }
+            }
+            let worked = self.worked_until(ends) - self.worked_until(now);
+            left = (left - worked as f64 * level).max(0.0);
+            now = ends;
+        }
+    }
+
+    /// Nanoseconds without a stall from the beginning to `time`.
+    fn worked_until(&self, time: Nanos) -> u64 {
+        let Some(stall) = self.spec.stall else {
+            return time.0;
+        };
+        let working = stall.period.0 - stall.length.0;
+        time.0 / stall.period.0 * working + (time.0 % stall.period.0).min(working)
+    }
+
+    /// End time of `work` that a server starts at `start`, including all stalls on the way.
+    fn end_at_full_speed(&self, start: Nanos, work: Nanos) -> Nanos {
         let Some(stall) = self.spec.stall else {
             return start.plus(work);
         };
@@ -220,6 +273,16 @@ impl SimSession<'_> {
         }
         Nanos(period_start + periods * stall.period.0 + rest)
     }
+}
+
+/// A time below 2^53 ns.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "within a window"
+)]
+fn rounded(nanos: f64) -> Nanos {
+    Nanos(nanos.round() as u64)
 }
 
 impl Session for SimSession<'_> {
@@ -269,16 +332,104 @@ mod tests {
         ) {
             let spec: SimSpec = format!("1,1us,stall={stall}ns/{}ns", stall + working).parse().unwrap();
             let sim = Sim::new(spec, 1);
-            let clock = sim.clock();
-            let (free_at, outstanding) = (BinaryHeap::new(), BinaryHeap::new());
-            let (rng, state) = (Rng::new(1, 1), &sim.state);
-            let session = SimSession { spec: &spec, clock: &clock, state, rng, free_at, outstanding };
-            let end = session.end_of_work(Nanos(start), Nanos(work)).0;
+            let end = end_of_work(&sim, start, work);
             // Nanosecond by nanosecond: a server works whenever there is no stall.
             let worked = (start..end).filter(|at| at % (stall + working) < working).count() as u64;
             prop_assert_eq!(worked, work);
             prop_assert!((end - 1) % (stall + working) < working, "it ends as soon as the work is done");
         }
+
+        #[test]
+        fn work_takes_what_the_levels_on_the_way_and_the_stalls_leave(
+            start in 0u64..1_000_000_000, work in 1u64..500_000_000, stall in 0u64..200, working in 1u64..200,
+        ) {
+            let period = stall + working;
+            let spec = format!("1,1us,stall={stall}ms/{period}ms,level=60% over 200ms");
+            let sim = Sim::new(spec.parse().unwrap(), 1);
+            let end = end_of_work(&sim, start, work);
+            // Microsecond by microsecond: a server works whenever there is no stall, as fast as the level says.
+            let mut levels = sim.levels.as_ref().unwrap().lock().unwrap();
+            let speed = |now: u64| {
+                let works = now % (period * 1_000_000) < working * 1_000_000;
+                if works { levels.at(now / SpeedLevel::WINDOW.0) } else { 0.0 }
+            };
+            let worked: f64 = (start..end).step_by(1000).map(speed).sum::<f64>() * 1000.0;
+            // A step may lie on both sides of each edge that it meets: those of windows and of stalls.
+            let edges = (end - start) / (working * 1_000_000) + (end - start) / SpeedLevel::WINDOW.0 + 2;
+            prop_assert!((worked - work as f64).abs() < 5e3 * edges as f64, "{worked} of {work}");
+        }
+    }
+
+    fn end_of_work(sim: &Sim, start: u64, work: u64) -> u64 {
+        let clock = sim.clock();
+        let session = SimSession {
+            spec: &sim.spec,
+            clock: &clock,
+            state: &sim.state,
+            levels: sim.levels.as_ref(),
+            rng: Rng::new(1, 1),
+            free_at: BinaryHeap::new(),
+            outstanding: BinaryHeap::new(),
+        };
+        session.end_of_work(Nanos(start), Nanos(work)).0
+    }
+
+    /// Mean, coefficient of variation and correlation of neighbours.
+    fn moments(counts: &[f64]) -> [f64; 3] {
+        let number = counts.len() as f64;
+        let mean = counts.iter().sum::<f64>() / number;
+        let variance: f64 = counts.iter().map(|it| (it - mean).powi(2)).sum();
+        let pairs = counts.iter().zip(&counts[1..]);
+        let products: f64 = pairs.map(|(a, b)| (a - mean) * (b - mean)).sum();
+        [mean, (variance / number).sqrt() / mean, products / variance]
+    }
+
+    #[test]
+    fn the_counts_of_a_file_come_back_and_the_mean_speed_stays() {
+        // Recorded levels are a slow wave and noise that lasts for some windows; these are, too.
+        let mut rng = Rng::new(5, 5);
+        let mut noise = 0.0;
+        let counts: Vec<f64> = (0..600)
+            .map(|window| {
+                noise = 0.6 * noise + 0.08 * rng.normal();
+                let wave = 0.1 * (f64::from(window) / 40.0).sin();
+                (2000.0 * (1.0 + wave + noise)).round()
+            })
+            .collect();
+        let path = std::env::temp_dir().join(format!("rigel-levels-{}.csv", std::process::id()));
+        let lines = counts.iter().map(|count| format!("{count}\n"));
+        std::fs::write(&path, format!("count\n{}", lines.collect::<String>())).unwrap();
+        let open = |seed| {
+            let spec = format!("4,200us,fixed,level={}", path.display());
+            Sim::open(spec.parse().unwrap(), seed).unwrap()
+        };
+        let devices = [open(1), open(2)];
+        std::fs::remove_file(&path).unwrap();
+        let [_, variation, correlation] = moments(&counts);
+        let mut began = Vec::new();
+        for device in &devices {
+            // Four servers of 200 us: 2000 in each window at the level 1, over one whole turn of the file.
+            let ended = run(device, 8, Nanos::from_secs(60), reads);
+            let mut counted = vec![0.0; counts.len()];
+            for (end, _) in ended.iter().filter(|(end, _)| *end < Nanos::from_secs(60)) {
+                counted[usize::try_from(end.0 / SpeedLevel::WINDOW.0).unwrap()] += 1.0;
+            }
+            let [mean, found, neighbours] = moments(&counted);
+            assert!((mean - 2000.0).abs() < 1.0, "{mean}");
+            assert!(
+                (found / variation - 1.0).abs() < 0.02,
+                "{found}, {variation}"
+            );
+            assert!(
+                (neighbours - correlation).abs() < 0.02,
+                "{neighbours}, {correlation}"
+            );
+            began.push(counted[0]);
+        }
+        assert!(
+            (began[0] - began[1]).abs() > 10.0,
+            "two seeds begin at one place: {began:?}"
+        );
     }
 
     /// Keeps `depth` operations outstanding until `until`, where `position` gives the n-th

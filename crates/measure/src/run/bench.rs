@@ -307,7 +307,7 @@ impl Bench {
                 (vec![scratch.opened()?], Layout::Concat, Some(scratch))
             }
             Target::Sim(spec) => {
-                let engine = Sim::new(*spec, request.seed);
+                let engine = Sim::open(spec.clone(), request.seed)?;
                 let note = "this target is a model of a device; the figures say nothing about \
                             this machine's storage";
                 return Self::without_files(
