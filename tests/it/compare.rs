@@ -150,7 +150,8 @@ fn two_runs_of_the_same_device_are_seldom_called_different() {
 #[test]
 fn a_device_that_is_slower_by_a_tenth_is_found() {
     let mut counts = Counts::default();
-    for pair in 0..20 {
+    let count = pairs() / 3;
+    for pair in 0..count {
         let run = |device, seed| calibrate_for(Nanos::from_secs(2), spec(device), seed);
         let (before, after) = (run("4,1ms", 5000 + pair), run("4,1111us", 6000 + pair));
         let comparison = against(&[("a", &before), ("b", &after)]);
@@ -158,7 +159,8 @@ fn a_device_that_is_slower_by_a_tenth_is_found() {
         counts.add(&comparison);
     }
     println!("slower by a tenth: {counts:?}");
-    assert!(counts.different >= 19, "{counts:?}");
+    let missed = count - counts.different as u64;
+    assert!(missed <= count.div_ceil(20), "{counts:?} of {count}");
 }
 
 /// Both halves of the numbers below `count` at once.

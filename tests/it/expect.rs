@@ -23,7 +23,7 @@ pub(crate) fn runs_or(usual: usize) -> usize {
 }
 
 fn runs() -> u64 {
-    runs_or(20) as u64
+    runs_or(10) as u64
 }
 
 /// Of `all` runs, as many as this error gives but once in ten thousand times.
@@ -141,15 +141,15 @@ fn a_device_beyond_its_limits_is_found_within_two_minutes() {
 /// the rate must be that of all of the time all the same.
 #[test]
 fn a_rate_counts_stalls_that_outlast_the_visits_with_their_whole_length() {
-    const RUNS: u64 = 8;
     // Eight servers of 1 ms on average that stand still for a quarter of the time.
     const SPEC: &str = "8,1ms,stall=1s/4s";
+    let all = runs_or(4) as u64;
     let asked = request(&["iops>=6000".into()], 120);
-    let rates = (0..RUNS).map(|seed| {
+    let rates = (0..all).map(|seed| {
         let (found, _) = expect(SPEC, &asked, 3000 + seed);
         found.lines[0].figure.unwrap().value
     });
-    let mean = rates.sum::<f64>() / RUNS as f64;
+    let mean = rates.sum::<f64>() / all as f64;
     assert!(
         (5_600.0..6_400.0).contains(&mean),
         "{mean} instead of 6,000"
@@ -199,7 +199,7 @@ fn a_load_that_met_few_stalls_keeps_no_limit_that_more_would_break() {
         kept += met;
     }
     assert!(wrong <= chance(2 * runs()), "{wrong}");
-    assert!(10 * kept >= 9 * 3 * runs_or(20), "{kept}");
+    assert!(10 * kept >= 9 * 3 * runs_or(10), "{kept}");
 }
 
 #[test]
