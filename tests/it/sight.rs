@@ -41,12 +41,19 @@ fn every_verb_that_measures_says_what_it_cannot_see() {
         ("fit", format!("fit {day} sim:8,500us")),
         ("duet", "duet sim:8,500us sim:8,600us".into()),
         ("soak", "soak sim:8,500us --every 1m --for 20m".into()),
-        ("orion", "orion -run advanced -matrix point -num_small 1 -num_large 0 -duration 5 --target sim:2,500us".into()),
+        (
+            "orion",
+            "orion -run advanced -matrix point -num_small 1 -num_large 0 --target sim:2,500us"
+                .into(),
+        ),
     ] {
         let place = Place::new(&format!("sight-{name}"));
         let text = screen(&place, &format!("{command} --seed 1 --out run"));
         let line = text.replace('\n', " ");
-        assert!(line.contains("This run cannot see pauses rarer than every "), "{text}");
+        assert!(
+            line.contains("This run cannot see pauses rarer than every "),
+            "{text}"
+        );
         assert!(line.contains("burst credit over "), "{text}");
         let page = std::fs::read_to_string(place.0.join("run/report.html")).unwrap();
         assert!(page.contains("This run cannot see pauses"), "{name}");

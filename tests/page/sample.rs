@@ -90,6 +90,7 @@ fn headlines() -> Vec<Headline> {
         note: note.into(),
         exact,
         tone: Status::Plain,
+        figure: None,
     })
     .into()
 }
@@ -670,6 +671,7 @@ fn hostile() -> Section {
         name: HOSTILE.into(),
         what: HOSTILE.into(),
         hint: HOSTILE.into(),
+        figure: None,
     };
     let blocks = vec![
         Block::Text(name()),

@@ -42,7 +42,10 @@ pub use compare::power::RunsNeeded;
 pub use compare::row::Row;
 pub use compare::side::{ComparedSide, Side, SideRun};
 pub use compare::subject::{Scope, Subject, Term};
-pub use conclusion::{CauseFound, Conclusion, RunTrust, Sight, SightReader, Status, TrustLevel};
+pub use conclusion::{
+    CauseFound, Conclusion, FigureAsked, FigureTrust, RunTrust, Sight, SightReader, Status,
+    TrustLevel,
+};
 pub use demand::{
     Answer, BusiestInterval, DatabaseFigures, DatabaseResult, DemandAgainst, DemandOfInstances,
     EventBucket, EventDistribution, LoopFigures, LoopKind, LoopWait, LoopWitness, OwnCost,

@@ -58,6 +58,7 @@ fn advice(name: FindingName, what: String, hint: impl Into<String>) -> Finding {
         name: name.name().into(),
         what,
         hint: hint.into(),
+        figure: None,
     }
 }
 

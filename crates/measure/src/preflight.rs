@@ -139,6 +139,7 @@ pub fn writing(members: &[Opened]) -> Vec<Finding> {
             name: FindingName::WriteGuard.name().into(),
             what,
             hint,
+            figure: None,
         })
     };
     members.iter().filter_map(refused).collect()

@@ -1,6 +1,7 @@
 //! A finding: a sentence about a run that a reader must know, with its evidence and its hint.
 
-use super::finding_name::FindingName;
+use super::figure::Figure;
+use super::finding_name::{FindingName, FindingReach};
 use super::in_line;
 use super::text::read_in_line;
 use super::trust_cause::{TrustCause, Weight};
@@ -33,6 +34,9 @@ pub struct Finding {
     /// What to do about it; empty for a note that needs no action. Older journals have `cure`.
     #[serde(deserialize_with = "read_in_line")]
     pub hint: String,
+    /// The only figure that it is about, where an answer has several; absent if it is about all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<Figure>,
 }
 
 impl Finding {
@@ -43,6 +47,7 @@ impl Finding {
             name: name.name().into(),
             what: in_line(&what.into()).into_owned(),
             hint: String::new(),
+            figure: name.kind().figure(),
         }
     }
 
@@ -53,6 +58,7 @@ impl Finding {
             name: name.name().into(),
             what: in_line(&what.into()).into_owned(),
             hint: in_line(&hint.into()).into_owned(),
+            figure: name.kind().figure(),
         }
     }
 
@@ -63,7 +69,17 @@ impl Finding {
             name: name.name().into(),
             what: in_line(&what.into()).into_owned(),
             hint: in_line(&hint.into()).into_owned(),
+            figure: name.kind().figure(),
         }
+    }
+
+    /// The same, found at a load that is for this figure: the table of findings says whether that matters.
+    #[must_use]
+    pub fn at(self, figure: Option<Figure>) -> Self {
+        let name = FindingName::of(&self.name);
+        let is_of_load = name.is_some_and(|name| name.kind().about == FindingReach::Load);
+        let figure = self.figure.or(figure.filter(|_| is_of_load));
+        Self { figure, ..self }
     }
 
     /// True if the finding has this name.

@@ -2,7 +2,19 @@
 //!
 //! docs/findings.md is made of it. Within a cause the strongest evidence comes first.
 
+use super::figure::Figure;
 use super::trust_cause::{TrustCause, Weight};
+
+/// The figures that a warning of a kind is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingReach {
+    /// All figures of the run.
+    Run,
+    /// Those of the load at which it was found.
+    Load,
+    /// Always this one.
+    Figure(Figure),
+}
 
 /// What is known about all findings of a name.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +25,8 @@ pub struct FindingKind {
     pub cause: TrustCause,
     /// What a warning of this name does to the trust in the figures.
     pub weight: Weight,
+    /// The figures that it is about.
+    pub about: FindingReach,
     /// The severities it has, in words.
     pub severity: &'static str,
     /// When it is raised, and what it means.
@@ -21,9 +35,23 @@ pub struct FindingKind {
     pub hint: &'static str,
 }
 
+/// The column that most rows leave out.
+macro_rules! about {
+    () => {
+        FindingReach::Run
+    };
+    (Load) => {
+        FindingReach::Load
+    };
+    ($figure:ident) => {
+        FindingReach::Figure(Figure::$figure)
+    };
+}
+
 macro_rules! finding_names {
     ($($cause:ident {
-        $($variant:ident = $name:literal, $weight:ident, $severity:literal, $meaning:literal, $hint:literal;)+
+        $($variant:ident = $name:literal, $weight:ident $(of $about:ident)?, $severity:literal,
+            $meaning:literal, $hint:literal;)+
     })+) => {
         /// The names of all findings, for scripts to match on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +70,7 @@ macro_rules! finding_names {
                         name: $name,
                         cause: TrustCause::$cause,
                         weight: Weight::$weight,
+                        about: about!($($about)?),
                         severity: $severity,
                         meaning: $meaning,
                         hint: $hint,
@@ -50,6 +79,16 @@ macro_rules! finding_names {
             }
         }
     };
+}
+
+impl FindingKind {
+    /// The only figure that it is always about.
+    pub const fn figure(self) -> Option<Figure> {
+        match self.about {
+            FindingReach::Figure(figure) => Some(figure),
+            FindingReach::Run | FindingReach::Load => None,
+        }
+    }
 }
 
 impl FindingName {
@@ -93,7 +132,7 @@ finding_names! {
         Holes = "holes", Spoil, "note, refusal",
             "Blocks never written need no device to be read. Refusal from 0.1 % of the target.",
             "Give a directory, or fill the file. `--allow-holes` measures it anyway.";
-        NotFromDevice = "not-from-device", Doubt, "warning",
+        NotFromDevice = "not-from-device", Doubt of Load, "warning",
             "The device moved below 98 % of this point's bytes: a cache, hole or layer answered.",
             "Measure a written file with direct I/O.";
         Cache = "cache", Doubt, "warning",
@@ -146,7 +185,7 @@ finding_names! {
         ReportDoubted = "report-doubted", Spoil, "warning",
             "Three checks of a report fail: edited, invented, or misread.",
             "Use no figure of it.";
-        KernelTime = "kernel-time", Doubt, "warning, note",
+        KernelTime = "kernel-time", Doubt of Load, "warning, note",
             "The kernel's mean time of I/Os contradicts Rigel's: over 1.25 times it (warning), or below half and 100 \
              µs less ([when](methods/statistics.md#the-kernels-mean)).",
             "Look for other users of the disk, `io.max`, `nr_requests`, locks of the filesystem.";
@@ -223,7 +262,7 @@ finding_names! {
         OtherLoad = "other-load", Doubt, "warning",
             "Others used the device before the run: over 50 IOPS, 5 MB/s or 5 % busy.",
             "Find and stop them (`iotop -o`).";
-        DeviceLoad = "device-load", Doubt, "warning",
+        DeviceLoad = "device-load", Doubt of Load, "warning",
             "The device moved over 102 % of this point's bytes.",
             "Measure when it is idle: others took a part.";
         IoPressure = "io-pressure", Doubt, "warning",
@@ -231,16 +270,16 @@ finding_names! {
             "Find them: `iotop -o`.";
     }
     BusyMachine {
-        CpuLimit = "cpu-limit", Doubt, "warning, note",
+        CpuLimit = "cpu-limit", Doubt of Load, "warning, note",
             "Rigel's threads used over 95 % of their CPU time (closed loop); note in `layers`: CPUs over 90 % busy.",
             "More `--workers`, or it is this machine's limit.";
-        SchedulingDelay = "scheduling-delay", Doubt, "warning",
+        SchedulingDelay = "scheduling-delay", Doubt of Load, "warning",
             "Operations were issued late: p99 above half the median and 10 µs.",
             "Leave it more CPU; service times exclude it.";
-        Descheduled = "descheduled", Doubt, "warning",
+        Descheduled = "descheduled", Doubt of Load, "warning",
             "Rigel's threads waited for CPUs over 2 % of the time.",
             "Stop other users of the CPUs.";
-        CpuStolen = "cpu-stolen", Doubt, "warning",
+        CpuStolen = "cpu-stolen", Doubt of Load, "warning",
             "The hypervisor took over 1 % of CPU time during a point.",
             "A less busy host, or another time.";
         CpuBusy = "cpu-busy", Doubt, "warning",
@@ -260,10 +299,10 @@ finding_names! {
         Drift = "drift", Doubt, "warning",
             "Visits to one load vary by over 5 % beyond chance, or a load was held above one that was not.",
             "Measure at a quieter time, or `--for 15min`.";
-        ClosingDiffers = "closing-differs", Doubt, "warning",
+        ClosingDiffers = "closing-differs", Doubt of Load, "warning",
             "The longer closing measurement, which counts, differs from the search.",
             "`--for 15min`, or `rigel soak` for hours.";
-        Unsteady = "unsteady", Doubt, "warning",
+        Unsteady = "unsteady", Doubt of Load, "warning",
             "Throughput, or response time of an open loop, changed by 10 % within a point \
              ([Steady](methods/statistics.md#steady)).",
             "Measure longer, or at a quieter time.";
@@ -290,16 +329,16 @@ finding_names! {
         NothingDone = "nothing-done", Spoil, "warning",
             "A closed loop completed nothing, and nothing failed.",
             "Measure longer.";
-        NotReached = "not-reached", Doubt, "warning",
+        NotReached = "not-reached", Doubt of Load, "warning",
             "Large I/O still gained over 2 % at the last depth; or Rigel was the limit of an offered load.",
             "`rigel curve --size 1MiB --depth 32..256`; `mpiexec -n 4 rigel …`";
-        NotPreconditioned = "not-preconditioned", Doubt, "warning",
+        NotPreconditioned = "not-preconditioned", Doubt of Writes, "warning",
             "Flash was measured before twice its size was written.",
             "`--precondition`, or `rigel soak TARGET --for 4h --mix write=100`";
         Rounds = "rounds", Doubt, "warning",
             "Rounds below 40, or too much alike, have no interval.",
             "A longer soak, or shorter `--every`.";
-        RateUncertain = "rate-uncertain", Doubt, "warning",
+        RateUncertain = "rate-uncertain", Doubt of SustainedRate, "warning",
             "The interval of the rate within the bound, or of `fit`'s multiple, spans over 1.5 times, or none is decided.",
             "`--for 15min`; of `fit` `--point-time 60s`";
         DatabaseIdle = "database-idle", Doubt, "warning",
@@ -484,12 +523,13 @@ short name for scripts to match on (`findings[].name` in JSON), and a cause (`fi
 One cause, such as a busy machine, shows in many findings. Text and page show those of one cause as one; `rigel report
 RUN --verbose`, the page and JSON have each of them. Their sum is one line:
 
-* *Trust: good.* No warning affects the figures.
+* *Trust: good.* No warning affects the figures. *Good, but for MB/s*: one affects only that one.
 * *Trust: not checked.* Another tool measured, and reports nothing to check.
 * *Trust: with care.* The line names the most damaging cause. Then come the hints of the first three.
 * *Trust: do not use.* The figures are not of the storage, or contradict themselves: a refusal, or a name with \u{2717}.
 
-Names with \u{2013} affect no figure, whatever their severity. The host is watched for one second before a run, without
+Names with \u{2013} affect no figure, whatever their severity; with \u{25E6} only those of the loads
+where it was. The host is watched for one second before a run, without
 I/O of Rigel's own. `rigel check` shows the same findings without a run, and exits with status 3 if one is a warning or
 a refusal.
 ";
@@ -510,6 +550,7 @@ a refusal.
                 let mark = match kind.weight {
                     Weight::Spoil => " \u{2717}",
                     Weight::Aside if kind.severity != "note" => " \u{2013}",
+                    Weight::Doubt if kind.about != FindingReach::Run => " \u{25E6}",
                     Weight::Aside | Weight::Doubt => "",
                 };
                 let _ = writeln!(

@@ -14,6 +14,7 @@ mod error;
 pub mod examples;
 mod expectation;
 mod fact;
+mod figure;
 pub mod files;
 mod finding;
 mod finding_name;
@@ -51,8 +52,9 @@ pub use fact::{
     BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts,
     VolumeMember,
 };
+pub use figure::Figure;
 pub use finding::{Finding, FindingWithCause, Severity, with_causes};
-pub use finding_name::{FindingKind, FindingName};
+pub use finding_name::{FindingKind, FindingName, FindingReach};
 pub use invocation::{Invocation, OrionFiles, RunOptions};
 pub use log_file::{LifeCycle, LogKind, SyncMethod};
 pub use moment::{Moment, Resolution};

@@ -5,7 +5,7 @@
 pub use rigel_analyse::quantity::Unit;
 use rigel_analyse::{BoundVerdict, Limits, median};
 pub use rigel_analyse::{CauseFound, Conclusion, RunTrust, Status};
-use rigel_model::spoken;
+use rigel_model::{Figure, spoken};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -126,6 +126,17 @@ pub struct Headline {
     pub exact: f64,
     /// What it is, good or bad, which determines its colour.
     pub tone: Status,
+    /// The figure of the answer that it is, whose own trust may differ from the answer's.
+    pub figure: Option<Figure>,
+}
+
+impl Headline {
+    /// The same, as this figure of the answer.
+    #[must_use]
+    pub fn of(self, figure: Figure) -> Self {
+        let figure = Some(figure);
+        Self { figure, ..self }
+    }
 }
 
 /// A part of a document with a heading.

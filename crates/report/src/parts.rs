@@ -48,6 +48,7 @@ pub fn headline(
         note,
         exact,
         tone: Status::Plain,
+        figure: None,
     }
 }
 

@@ -9,7 +9,7 @@ use rigel_analyse::compare::subject::Subject;
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::quantity::capital;
 use rigel_analyse::{
-    BoundVerdict, HostsAtLoad, NextRun, RunTrust, Sight, TrustLevel, ranks, verified,
+    BoundVerdict, HostsAtLoad, NextRun, PointSummary, RunTrust, Sight, TrustLevel, ranks, verified,
 };
 use rigel_model::record::journal::{self, Header, Run};
 use rigel_model::record::{End, RunEnd, StallChange, StallEvent};
@@ -59,6 +59,13 @@ fn for_private_server(findings: &mut [Finding]) {
                 .into();
         }
     }
+}
+
+/// Notes of a point's findings which figure they are about.
+fn of_own_figure(point: &mut PointSummary) {
+    let figure = point.coordinates.figure();
+    let findings = std::mem::take(&mut point.findings).into_iter();
+    point.findings = findings.map(|finding| finding.at(figure)).collect();
 }
 
 impl Evaluated {
@@ -136,6 +143,9 @@ impl Evaluated {
             for_private_server(results.findings_mut());
             let points = results.points_mut().iter_mut();
             points.for_each(|point| for_private_server(&mut point.findings));
+        }
+        if !results.figures(&run.header).is_empty() {
+            results.points_mut().iter_mut().for_each(of_own_figure);
         }
         let expected = run.header.invocation.options.expected.clone();
         let measured = Self {
@@ -236,7 +246,12 @@ impl Evaluated {
 
     /// How far its figures can be trusted.
     pub fn trust(&self) -> RunTrust {
-        let trust = RunTrust::of(self.findings(), self.results.points());
+        let mut figures = self.results.figures(&self.run.header);
+        if self.expected.is_some() {
+            // What is expected may be of any figure.
+            figures.iter_mut().for_each(|asked| asked.decides = true);
+        }
+        let trust = RunTrust::of_figures(self.findings(), self.results.points(), &figures);
         if self.results.is_checked() {
             trust
         } else {

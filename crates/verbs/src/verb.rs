@@ -4,7 +4,7 @@ use rigel_analyse::compare::over_time::FigureOverTime;
 use rigel_analyse::compare::subject::{Maxima, Subject, Term};
 use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::plan::Plan;
-use rigel_analyse::{BoundVerdict, PointSummary, Sight, SightReader, SoFar};
+use rigel_analyse::{BoundVerdict, FigureAsked, PointSummary, Sight, SightReader, SoFar};
 use rigel_model::record::imported::ClaimedCalibration;
 use rigel_model::record::journal::{Header, Run};
 use rigel_model::record::{End, Ending, HowEnded, Verified};
@@ -179,6 +179,11 @@ pub trait VerbResult: Any {
     /// What a run answers besides its points, where another run may answer it differently.
     fn answered(&self) -> Option<FigureOverTime> {
         None
+    }
+
+    /// The figures of an answer that has several, each of loads of its own; none if every load is for the one answer.
+    fn figures(&self, _header: &Header) -> Vec<FigureAsked> {
+        Vec::new()
     }
 
     /// What the run cannot have seen, by what was done and when. Figures of another tool have no visits.

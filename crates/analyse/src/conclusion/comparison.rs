@@ -377,6 +377,7 @@ fn of_run(run: &SideRun, is_known: bool) -> Vec<Finding> {
             name: warning.clone(),
             what,
             hint,
+            figure: None,
         });
     }
     findings

@@ -10,7 +10,7 @@ pub mod trust;
 
 pub use parts::{Conclusion, Status};
 pub use sight::{Sight, SightReader};
-pub use trust::{CauseFound, RunTrust, TrustLevel};
+pub use trust::{CauseFound, FigureAsked, FigureTrust, RunTrust, TrustLevel};
 
 impl Status {
     /// Every rating.

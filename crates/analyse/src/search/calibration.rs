@@ -18,7 +18,8 @@ use crate::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::point::visits::{Variation, widen_reads};
 use rigel_model::record::PointRecord;
 use rigel_model::{
-    Bound, Coordinates, Finding, FindingName, LogKind, Provisioned, Ratio, Step, TrustCause, Weight,
+    Bound, Coordinates, Figure, Finding, FindingName, LogKind, Provisioned, Ratio, Step,
+    TrustCause, Weight,
 };
 use rigel_stats::estimate::Estimate;
 use rigel_stats::knee::Plateau;
@@ -217,9 +218,9 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let missed_writes = writes.zip(closing.writes).filter(is_missed);
     let mut findings = run_checks::warnings(records, &points, &curve, &cache, variation, precision);
     let large = LargeReads::of(&points, &buckets, variation, credit_ended(&findings));
-    findings.extend(differs("reads", missed.as_ref()));
+    findings.extend(differs(("reads", Figure::MaxIops), missed.as_ref()));
     findings.extend(large.as_ref().and_then(LargeReads::differs));
-    findings.extend(differs("writes", missed_writes.as_ref()));
+    findings.extend(differs(("writes", Figure::Writes), missed_writes.as_ref()));
     findings.extend(low_load.and_then(run_checks::tail));
     let closed = left_without_credit(records, bound).or(closing.knee);
     let lasting =

@@ -7,7 +7,7 @@ use super::at_load::AtLoad;
 use crate::figures::quantity::count;
 use crate::point::summary::PointSummary;
 use crate::point::visits::Variation;
-use rigel_model::{Coordinates, Finding, FindingName, Ratio};
+use rigel_model::{Coordinates, Figure, Finding, FindingName, Ratio};
 use serde::Serialize;
 
 /// What the closing measurements of fixed length found.
@@ -77,10 +77,13 @@ pub(super) fn together(
 }
 
 /// Says of what was searched that its closing measurement differs, if it does.
-pub(super) fn differs(what: &str, missed: Option<&(AtLoad, AtLoad)>) -> Option<Finding> {
+pub(super) fn differs(
+    (what, figure): (&str, Figure),
+    missed: Option<&(AtLoad, AtLoad)>,
+) -> Option<Finding> {
     let (searched, closing) = missed?;
     let lost = closing.iops.value < searched.iops.value;
-    Some(Finding::warning(
+    let finding = Finding::warning(
         FindingName::ClosingDiffers,
         format!(
             "{what}: short measurements gave {} IOPS, the closing measurement {} at depth {}: {}",
@@ -95,7 +98,8 @@ pub(super) fn differs(what: &str, missed: Option<&(AtLoad, AtLoad)>) -> Option<F
         ),
         "the result is that of the closing measurement; `--for 15min` measures every load for \
          longer, and `rigel soak` for hours",
-    ))
+    );
+    Some(finding.at(Some(figure)))
 }
 
 #[cfg(test)]

@@ -66,9 +66,16 @@ pub(super) fn contradicted(points: &[PointSummary]) -> Vec<Finding> {
             more => format!(", and at {more} more points"),
         };
         let place = format!("at {}{others}", point.coordinates);
-        Some((place, time(*kernel), time(*own)))
+        let figure = point.coordinates.figure();
+        let is_alike = of_kind().all(|(other, _)| other.coordinates.figure() == figure);
+        Some((
+            place,
+            time(*kernel),
+            time(*own),
+            figure.filter(|_| is_alike),
+        ))
     };
-    let longer = worst(Contradiction::KernelLonger).map(|(at, kernel, own)| {
+    let longer = worst(Contradiction::KernelLonger).map(|(at, kernel, own, figure)| {
         Finding::warning(
             FindingName::KernelTime,
             format!(
@@ -77,8 +84,9 @@ pub(super) fn contradicted(points: &[PointSummary]) -> Vec<Finding> {
             ),
             "see whether others use the device; else report this as a bug",
         )
+        .at(figure)
     });
-    let outside = worst(Contradiction::OutsideOfDevice).map(|(at, kernel, own)| Finding {
+    let outside = worst(Contradiction::OutsideOfDevice).map(|(at, kernel, own, _)| Finding {
         severity: Severity::Note,
         name: FindingName::KernelTime.name().into(),
         what: format!(
@@ -89,6 +97,7 @@ pub(super) fn contradicted(points: &[PointSummary]) -> Vec<Finding> {
                outstanding (nr_requests), locks of the filesystem on writes to one file, or busy \
                CPUs"
             .into(),
+        figure: None,
     });
     longer.into_iter().chain(outside).collect()
 }

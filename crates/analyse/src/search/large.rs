@@ -9,7 +9,7 @@ use super::bucket::{Buckets, TokenBucket, is_same_rate};
 use super::closing::{differ_by, differs, together};
 use crate::point::summary::PointSummary;
 use crate::point::visits::Variation;
-use rigel_model::{Finding, Ratio, Step};
+use rigel_model::{Figure, Finding, Ratio, Step};
 use rigel_stats::estimate::Estimate;
 
 /// The closing measurement may be lower than the search by this fraction, and higher by any: each depth is
@@ -134,7 +134,7 @@ impl LargeReads {
 
     /// Says that the closing measurement differs, if it does.
     pub(super) fn differs(&self) -> Option<Finding> {
-        differs("large reads", self.missed.as_ref())
+        differs(("large reads", Figure::MaxThroughput), self.missed.as_ref())
     }
 }
 

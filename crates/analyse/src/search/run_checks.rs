@@ -15,7 +15,7 @@ use crate::point::stalls::StallsSeen;
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
 use rigel_model::record::PointRecord;
-use rigel_model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
+use rigel_model::{Bytes, Coordinates, Figure, Finding, FindingName, Nanos, Ratio, Severity, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::Limits;
 use serde::Serialize;
@@ -208,6 +208,7 @@ impl CacheTest {
                     name: FindingName::SecondPass.name().into(),
                     what: passes,
                     hint: String::new(),
+                    figure: None,
                 }
             });
         }
@@ -234,11 +235,11 @@ pub fn warnings(
     findings.extend(drifted(points));
     findings.extend(
         [
-            (Step::Depth, "small reads"),
-            (Step::Large, "large reads"),
-            (Step::Write, "writes"),
+            (Step::Depth, "small reads", Figure::MaxIops),
+            (Step::Large, "large reads", Figure::MaxThroughput),
+            (Step::Write, "writes", Figure::Writes),
         ]
-        .map(|(step, name)| unreached(points, step, name))
+        .map(|(step, name, figure)| Some(unreached(points, step, name)?.at(Some(figure))))
         .into_iter()
         .flatten(),
     );
@@ -443,6 +444,7 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
         hint: "look for a matching limit: the volume's provisioned IOPS, the machine type's, a \
                cgroup's io.max"
             .into(),
+        figure: None,
     })
 }
 
@@ -575,6 +577,7 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
         hint: "give a point more time with --point-max, or measure when the storage has less \
                other load"
             .into(),
+        figure: None,
     })
 }
 

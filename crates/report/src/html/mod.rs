@@ -114,7 +114,9 @@ fn contents(sections: &[Section]) -> String {
 }
 
 fn answer(document: &Document) -> String {
-    let figures: String = document.headlines.iter().map(headline).collect();
+    let of_trust = document.trust.as_ref();
+    let headlines = document.headlines.iter();
+    let figures: String = headlines.map(|one| headline(one, of_trust)).collect();
     let figures = if figures.is_empty() {
         figures
     } else {
@@ -158,14 +160,19 @@ fn class_of(tone: Status) -> &'static str {
     }
 }
 
-/// The line of trust, as the text has it, after a sign.
-fn trust(trust: &RunTrust) -> String {
-    let (class, sign) = match trust.level {
+/// The class and the sign of a level of trust.
+fn sign_of(level: TrustLevel) -> (&'static str, &'static str) {
+    match level {
         TrustLevel::Good => ("good", "✓"),
         TrustLevel::NotChecked => ("plain", "?"),
         TrustLevel::WithCare => ("warning", "!"),
         TrustLevel::DoNotUse => ("bad", "✕"),
-    };
+    }
+}
+
+/// The line of trust, as the text has it, after a sign.
+fn trust(trust: &RunTrust) -> String {
+    let (class, sign) = sign_of(trust.level);
     format!(
         "<p class=\"trust {class}\"><span class=\"tone\" aria-hidden=\"true\">{sign}</span> \
          {}</p>\n",
@@ -182,7 +189,18 @@ fn first_sentence(text: &str) -> (&str, &str) {
         .map_or((text, ""), |(at, _)| (&text[..=at], &text[at + 2..]))
 }
 
-fn headline(figure: &Headline) -> String {
+/// A figure in large type, with a mark if its own trust differs from the answer's.
+fn headline(figure: &Headline, of_answer: Option<&RunTrust>) -> String {
+    let own = figure.figure.zip(of_answer);
+    let own = own.map(|(figure, of_answer)| (of_answer.level_of(figure), of_answer.level));
+    let mark = own.filter(|(own, of_answer)| own != of_answer);
+    let mark = mark.map_or_else(String::new, |(own, _)| {
+        let (class, sign) = sign_of(own);
+        format!(
+            "<dd class=\"trust {class}\"><span class=\"tone\" aria-hidden=\"true\">{sign}</span> {}</dd>",
+            own.words()
+        )
+    });
     let optional = |class: &str, text: &str| {
         if text.is_empty() {
             String::new()
@@ -201,7 +219,7 @@ fn headline(figure: &Headline) -> String {
     };
     format!(
         "<div data-name=\"{}\" data-value=\"{exact}\"{class}><dt>{}</dt><dd \
-         class=\"value\">{}</dd>{}{}</div>",
+         class=\"value\">{}</dd>{}{}{mark}</div>",
         escape::html(&figure.name),
         escape::html(&figure.label),
         escape::html(&figure.value),

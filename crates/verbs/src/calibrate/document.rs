@@ -5,7 +5,7 @@ use rigel_analyse::search::reference::ClassStanding;
 use rigel_analyse::{AtLoad, BoundVerdict, Calibration, LogWrites, PointSummary};
 use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
-use rigel_model::{Finding, FindingName, LogKind, Step};
+use rigel_model::{Figure, Finding, FindingName, LogKind, Step};
 use rigel_report::columns::TableOf;
 use rigel_report::distribution::Chosen;
 use rigel_report::document::{Block, Document, Headline, Section, Unit};
@@ -49,8 +49,9 @@ pub(super) fn document(
 
 /// The headline of a maximum; a lower limit if the throughput of these reads was still rising at the
 /// maximum depth that was tried.
-fn greatest(calibration: &Calibration, reads: &str, found: Headline) -> Headline {
-    let is_open = |one: &Finding| one.is(FindingName::NotReached) && one.what.contains(reads);
+fn greatest(calibration: &Calibration, figure: Figure, found: Headline) -> Headline {
+    let is_open = |one: &Finding| one.is(FindingName::NotReached) && one.figure == Some(figure);
+    let found = found.of(figure);
     if calibration.findings.iter().any(is_open) {
         let value = format!("at least {}", found.value);
         Headline { value, ..found }
@@ -77,12 +78,12 @@ fn headlines(calibration: &Calibration) -> Vec<Headline> {
         });
         let name = "calibration.maximum.iops.value";
         let rate = parts::rate(name, "max IOPS", at.iops, of(at) + &on_credit);
-        figures.push(greatest(calibration, "small reads", rate));
+        figures.push(greatest(calibration, Figure::MaxIops, rate));
     }
     if let Some(at) = calibration.large {
         let name = "calibration.large.mb_per_s.value";
         let throughput = parts::throughput(name, "max throughput", at.mb_per_s, of(at));
-        figures.push(greatest(calibration, "large reads", throughput));
+        figures.push(greatest(calibration, Figure::MaxThroughput, throughput));
     }
     if let Some(at) = calibration.low_load {
         let note = format!(
@@ -91,17 +92,14 @@ fn headlines(calibration: &Calibration) -> Vec<Headline> {
             parts::on_each(at.ranks),
             parts::time(at.p50_us.value)
         );
-        figures.push(parts::latency(
-            "calibration.low_load.p99_us.value",
-            "p99 at low load",
-            at.p99_us,
-            note,
-        ));
+        let name = "calibration.low_load.p99_us.value";
+        let latency = parts::latency(name, "p99 at low load", at.p99_us, note);
+        figures.push(latency.of(Figure::LowLoad));
     }
     let label = format!("within {}", parts::bound_in_words(&calibration.bound));
     if let Some(root) = sustained_headline("calibration.sustained", &label, &calibration.sustained)
     {
-        figures.push(root);
+        figures.push(root.of(Figure::SustainedRate));
         return figures;
     }
     match (
@@ -117,30 +115,19 @@ fn headlines(calibration: &Calibration) -> Vec<Headline> {
             );
             let value = parts::per_second(rate as f64);
             let name = "calibration.sustained.kept_rate";
-            figures.push(parts::headline(
-                name,
-                &label,
-                rate as f64,
-                value,
-                tried,
-                note,
-            ));
+            let served = parts::headline(name, &label, rate as f64, value, tried, note);
+            figures.push(served.of(Figure::SustainedRate));
         }
         (_, _, Some(at)) => {
-            figures.push(parts::latency(
-                "calibration.at_knee.p99_us.value",
-                if calibration
-                    .curve
-                    .knee
-                    .is_some_and(|knee| knee.bounded_above)
-                {
-                    "p99 at the knee"
-                } else {
-                    "p99 at the maximum"
-                },
-                at.p99_us,
-                of(at),
-            ));
+            let knee = calibration.curve.knee;
+            let label = if knee.is_some_and(|knee| knee.bounded_above) {
+                "p99 at the knee"
+            } else {
+                "p99 at the maximum"
+            };
+            let name = "calibration.at_knee.p99_us.value";
+            let latency = parts::latency(name, label, at.p99_us, of(at));
+            figures.push(latency.of(Figure::MaxIops));
         }
         _ => {}
     }

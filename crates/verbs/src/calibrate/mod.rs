@@ -17,9 +17,9 @@ use rigel_analyse::conclusion::parts::Conclusion;
 use rigel_analyse::search::calibration::{Calibration, calibration};
 use rigel_analyse::search::unseen;
 pub use rigel_analyse::search::unseen::suspect_below;
-use rigel_analyse::{BoundVerdict, PointSummary};
+use rigel_analyse::{BoundVerdict, FigureAsked, PointSummary};
 use rigel_model::record::journal::{Header, Run};
-use rigel_model::{Finding, FindingName, Mix, Pattern};
+use rigel_model::{Figure, Finding, FindingName, Mix, Pattern};
 use rigel_report::data::{self, Reported};
 use rigel_report::document::{Document, Section};
 use schemars::Schema;
@@ -120,6 +120,24 @@ impl VerbResult for Calibration {
 
     fn schema() -> Schema {
         data::schema_with::<Self>(MEMBER)
+    }
+
+    /// Max IOPS decides, and what the user asked about.
+    fn figures(&self, header: &Header) -> Vec<FigureAsked> {
+        let has_writes = self.writes.is_some() || self.large_writes.lasting.is_some();
+        let has_logs = !self.log_writes.is_empty() || !self.log_files.is_empty();
+        [
+            (Figure::MaxIops, true, true),
+            (Figure::MaxThroughput, self.large.is_some(), false),
+            (Figure::LowLoad, self.low_load.is_some(), false),
+            (Figure::SustainedRate, true, request::is_bound_given(header)),
+            (Figure::Writes, has_writes, false),
+            (Figure::LogWrites, has_logs, false),
+        ]
+        .into_iter()
+        .filter(|(_, is_measured, _)| *is_measured)
+        .map(|(figure, _, decides)| FigureAsked { figure, decides })
+        .collect()
     }
 
     fn compared_findings(&self) -> &[Finding] {
