@@ -72,6 +72,15 @@ impl Noise {
         })
     }
 
+    /// The same of operations that are drawn independently at best, whatever a few visits happen to show.
+    #[must_use]
+    pub fn with_least_counting(self) -> Self {
+        Self {
+            counting: self.counting.max(1.0),
+            ..self
+        }
+    }
+
     /// The relative error of the mean of `visits`, whose counting alone would give the variance `counted`.
     pub fn of_mean(&self, visits: f64, counted: f64) -> Spread {
         Spread {

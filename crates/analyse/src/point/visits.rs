@@ -37,7 +37,10 @@ impl RunNoise {
         };
         Some(Self {
             rate: noise(&|part| Some(part.rate))?,
-            beyond: [0, 1, 2].map(|at| noise(&|part: &VisitPart| part.beyond[at])),
+            beyond: [0, 1, 2].map(|at| {
+                let found = noise(&|part: &VisitPart| part.beyond[at])?;
+                Some(found.with_least_counting())
+            }),
         })
     }
 

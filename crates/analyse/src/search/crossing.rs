@@ -373,6 +373,8 @@ impl Crossing {
     /// judged wrongly, and in a few seconds a load meets a stall or none. A load decides about itself where
     /// they do not.
     pub fn judged(&self, load: f64, own: BoundVerdict) -> BoundVerdict {
+        /// Far below the root this part of what may be late is expected to be.
+        const FAR: f64 = 0.01;
         let has_stalls = !self.stalls.is_none();
         // What contradicts the load itself is not certain, unless that met a stall, or none, by chance.
         let unless = |contrary: BoundVerdict, verdict: BoundVerdict| {
@@ -389,10 +391,12 @@ impl Crossing {
                 } else if limits.high.is_some_and(|high| load > high) {
                     unless(BoundVerdict::Kept, BoundVerdict::Broken)
                 } else {
-                    // Where the curve says little, a load that agrees with it is certain of itself.
+                    // A slope that is hardly known says little of a load at which hardly any is late.
+                    let is_far = self
+                        .curve
+                        .is_some_and(|curve| curve.share(load) < FAR * self.limit);
                     match own {
-                        BoundVerdict::Kept if !has_stalls && load < self.root.value => own,
-                        BoundVerdict::Broken if !has_stalls && load > self.root.value => own,
+                        BoundVerdict::Kept if !has_stalls && is_far => own,
                         _ => BoundVerdict::Undecided,
                     }
                 }

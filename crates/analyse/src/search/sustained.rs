@@ -264,12 +264,15 @@ fn service_times(points: &[PointSummary]) -> ServiceTimes {
     alone.unwrap_or(ServiceTimes::UNKNOWN)
 }
 
-/// The stalls that all measurements of small reads show. Where no depth was measured, as much is
+/// The stalls that all reads show, whatever their size. Where no depth was measured, as much is
 /// served as is offered.
 fn stalls(points: &[PointSummary]) -> StallShare {
     let capacity = Some(capacity(points)).filter(|capacity| *capacity > 0.0);
     let mut share = StallShare::below(capacity.unwrap_or(f64::INFINITY));
-    let reads = points.iter().filter(|point| is_small_read(point));
+    let is_read = |point: &PointSummary| {
+        is_small_read(point) || matches!(point.step(), Step::Large | Step::Stream | Step::Refill)
+    };
+    let reads = points.iter().filter(|point| is_read(point));
     let rate_of = |point: &PointSummary| point.coordinates.rate().map_or(0.0, |rate| rate as f64);
     let classes = || {
         reads

@@ -53,9 +53,9 @@ const SECOND: usize = 2;
 /// is completed.
 const RATE_VISITS: f64 = 8.0;
 
-/// Fewest visits to offered rates, however long all else took: half load, nearly all of it, and four beside the bound,
+/// Fewest visits to offered rates, however long all else took: half load, nearly all of it, and three beside the bound,
 /// since with fewer there is seldom a curve. Depths are not visited again in the time that these need.
-const RATES_LEAST: usize = 6;
+const RATES_LEAST: usize = 5;
 
 /// Longest time of a run, as a multiple of that of its visits.
 const RUN_MOST: f64 = 90.0 / 75.0;
@@ -917,18 +917,25 @@ impl<'a> DonePoints<'a> {
             .fold(0.0, f64::max);
         let is_broken =
             |(_, class): &(f64, &ClassSummary)| class.sustained() == BoundVerdict::Broken;
+        let expected = rate_expected(self.points, self.request.bound).filter(|_| best > 0.0);
         let tried = measured.len();
+        // Half load, which many ask for; then nearly all of it, unless theory expects that it is not kept.
+        let nearly_all = 0.9 * limit;
+        let first = expected.map_or(nearly_all, |rate| rate.min(nearly_all));
+        let last = expected.map_or(nearly_all, |rate| rate.min(0.97 * high));
+        let ladder = [0.5 * limit, first, nearly_all, last].into_iter();
+        let gap = SEARCH_GAP * high;
+        let is_new = |rate: &f64| {
+            let is_near = |(known, _): &(f64, &ClassSummary)| (known - rate).abs() <= gap;
+            *rate > low && *rate < high && !measured.iter().any(is_near)
+        };
         let next = match (tried, low) {
-            // Half load, which many ask for; then nearly all of it, or half of that.
-            (0, _) => 0.5 * high,
-            (1, _) if !is_broken(&measured[0]) => 0.9 * limit,
-            (2, low) if low > 0.0 => rate_expected(self.points, self.request.bound)
-                .filter(|_| best > 0.0)
-                .map_or(f64::midpoint(low, high), |rate| {
-                    rate.clamp(low, 0.97 * high)
-                }),
-            (_, low) if low <= 0.0 => 0.5 * high,
-            _ => f64::midpoint(low, high),
+            (1, _) if !is_broken(&measured[0]) => first,
+            (1.., low) if low <= 0.0 => 0.5 * high,
+            _ => ladder
+                .clone()
+                .find(is_new)
+                .unwrap_or(f64::midpoint(low, high)),
         };
         // Down to a small part of the closed loop's rate until one is kept; then a few more.
         let certainly_broken = |class: &ClassSummary| {
