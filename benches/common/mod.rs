@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) has_rounds: bool,
     /// When a part ends before it has done all rounds.
     pub(crate) length: Option<Duration>,
+    /// Folder of files of levels.
+    pub(crate) levels: Option<PathBuf>,
     /// Size of the test file.
     pub(crate) size_gib: u32,
     /// Folder of the test files.
@@ -38,6 +40,7 @@ impl Settings {
             rounds,
             has_rounds: false,
             length: None,
+            levels: None,
             size_gib: 4,
             folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench"),
             rigel: env!("CARGO_BIN_EXE_rigel").into(),
@@ -70,6 +73,7 @@ impl Settings {
                     settings.length = Some(Duration::from_nanos(length.0));
                 }
                 "--size-gib" => settings.size_gib = number()?,
+                "--levels" => settings.levels = Some(absolute(&value)?),
                 "--folder" => settings.folder = absolute(&value)?,
                 "--rigel" | "--program" => settings.rigel = absolute(&value)?,
                 _ => return Err(format!("unknown option '{argument}'")),

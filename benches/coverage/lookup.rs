@@ -89,6 +89,12 @@ pub(crate) fn points(run: &Value) -> Vec<PointFigures> {
     searched.into_iter().filter_map(point).collect()
 }
 
+/// A depth of the search of a calibration, all of its visits.
+pub(crate) fn at_depth(run: &Value, depth: u32) -> Option<PointFigures> {
+    let is_it = |it: &&Value| it["step"] == "depth" && it["depth"] == depth;
+    point(array(&run["points"]).iter().find(is_it)?)
+}
+
 /// Throughput of the measurement of fixed length at the end, if there is one.
 pub(crate) fn closing(run: &Value) -> Option<Printed> {
     point(array(&run["points"]).iter().find(|it| is_closing(it))?)?.figures[0]

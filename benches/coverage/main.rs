@@ -2,11 +2,12 @@
 //!
 //!     cargo bench --bench coverage -- [open] [closed] [overload] [stalls] [maximum] [sustained]
 //!                                     [warnings] [compare] [fit] [verdicts] [disk] [random]
-//!                                     [--runs 100] [--for 10min] [--program PROGRAM]
-//!                                     [--folder target/bench]
+//!                                     [levels] [--runs 100] [--for 10min] [--levels DIR]
+//!                                     [--program PROGRAM] [--folder target/bench]
 //!
 //! Input: the parts to run; all of them but `disk` if none is named. Output: tables in Markdown.
-//! `--for` ends the part `random` after that time; it goes on with the next call.
+//! `--for` ends the part `random` after that time; it goes on with the next call. `--levels` has recorded levels for the
+//! part `levels`: files as `sim:` reads them.
 //! Each part runs the program on `sim:` targets, in virtual time, many times with its own seeds,
 //! and compares what it prints with closed forms from queueing theory (`truths.rs`), or with a simulation
 //! of its own (`modelled.rs`). `--program`
@@ -19,6 +20,7 @@ mod calibrations;
 #[path = "../common/mod.rs"]
 mod common;
 mod fits;
+mod levels;
 mod lookup;
 mod modelled;
 mod pairs;
@@ -36,7 +38,7 @@ use std::process::{Command, ExitCode, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "open",
     "closed",
     "overload",
@@ -50,6 +52,7 @@ const PARTS: [&str; 12] = [
     DISK,
     // A part's place decides its seeds: a new one comes last.
     RANDOM,
+    "levels",
 ];
 /// Takes half an hour of real time, so it runs only if it is named.
 const DISK: &str = "disk";
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
                 "fit" => fits::fit(&bench)?,
                 "verdicts" => verdicts::verdicts(&bench)?,
                 RANDOM => random::random(&bench)?,
+                "levels" => levels::levels(&bench)?,
                 _ => pairs::disk(&bench)?,
             }
         }

@@ -61,8 +61,14 @@ impl Tally {
             share(self.both_hold, self.both),
             share(self.lower_hold, self.lower),
             self.none,
-            mean(&self.scores).map_or("-".into(), |score| format!("{score:.3}"))
+            self.score()
+                .map_or("-".into(), |score| format!("{score:.3}"))
         )
+    }
+
+    /// The mean interval score as a share of the truth: of widths and misses in one figure, the less the better.
+    pub(crate) fn score(&self) -> Option<f64> {
+        mean(&self.scores)
     }
 }
 
