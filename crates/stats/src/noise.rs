@@ -5,10 +5,10 @@
 //! alone knows its own noise hardly at all (of two visits Student's t is 12.7); a run has dozens.
 //!
 //! The variance of a visit is that of a level which changes from visit to visit, and one that is the smaller the more
-//! was counted: `level + counting / n`. Both are fitted to the squares of all visits by Fisher scoring, which gives
-//! restricted maximum likelihood for normal deviations (Searle, Casella and `McCulloch`, Variance Components, 1992,
-//! chapter 6). So a slow device, whose depth 1 counts a hundredth of what depth 128 does, has wide intervals only
-//! there; and a shared disk, where all loads vary alike, has the same at all.
+//! was counted: `level + counting · dispersion / n`. Both are fitted to the squares of all visits by Fisher scoring,
+//! which gives restricted maximum likelihood for normal deviations (Searle, Casella and `McCulloch`, Variance
+//! Components, 1992, chapter 6). So a slow device, whose depth 1 counts a hundredth of what depth 128 does, has wide
+//! intervals only there; and a shared disk, where all loads vary alike, has the same at all.
 
 use crate::mean::Spread;
 
@@ -17,8 +17,51 @@ use crate::mean::Spread;
 pub struct Deviation {
     /// The logarithm of its value less that of the mean of its load.
     pub size: f64,
-    /// The variance of it that independent operations would have: 1 / n for a rate of n operations.
+    /// The variance that its own operations give it: [`Dispersion`] / n for a rate of n operations.
     pub counted: f64,
+}
+
+/// How unevenly operations come within a visit, as the variance of their number in a window divided by its mean: 1 if
+/// they come independently, 0 if they keep time. Each load has its own, drawn to the common one as far as chance
+/// explains what they differ by (James and Stein, Proceedings of the Fourth Berkeley Symposium, 1961).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dispersion {
+    common: f64,
+    /// The part of a load's distance from the common one that is its own.
+    own: f64,
+}
+
+impl Dispersion {
+    /// That of these loads, each with its dispersion and the degrees of freedom of that; `None` without any.
+    pub fn of(loads: &[(f64, f64)]) -> Option<Self> {
+        let degrees: f64 = loads.iter().map(|(_, degrees)| degrees).sum();
+        let number = loads.len() as f64;
+        let common = loads
+            .iter()
+            .map(|(one, degrees)| one * degrees)
+            .sum::<f64>()
+            / degrees;
+        let seen = loads
+            .iter()
+            .map(|(one, _)| (one - common).powi(2))
+            .sum::<f64>();
+        // A variance of d degrees of freedom has the variance 2 / d, relative to its square.
+        let chance = |(_, degrees): &(f64, f64)| 2.0 * common * common / degrees;
+        let by_chance = loads.iter().map(chance).sum::<f64>() / number;
+        let own = if number > 1.0 && seen > 0.0 {
+            (1.0 - by_chance * (number - 1.0) / seen).max(0.0)
+        } else {
+            0.0
+        };
+        (degrees > 0.0).then_some(Self { common, own })
+    }
+
+    /// That of a load, which shows this by itself, if anything.
+    pub fn of_load(self, shown: Option<f64>) -> f64 {
+        shown.map_or(self.common, |shown| {
+            self.common + self.own * (shown - self.common)
+        })
+    }
 }
 
 /// The noise of a visit to any load of a run.
@@ -26,8 +69,7 @@ pub struct Deviation {
 pub struct Noise {
     /// The variance of the level between visits, however much each of them counts.
     pub level: f64,
-    /// What the variance of counting is multiplied with: 1 if operations are independent, more if they come in
-    /// bunches, less if they keep time.
+    /// What the variance of counting is multiplied with: 1 if that is all, more if neighbouring windows are alike.
     pub counting: f64,
     /// Degrees of freedom: all visits, less one for each load.
     pub degrees: f64,
@@ -65,20 +107,29 @@ impl Noise {
             }
             (level, counting) = found;
         }
+        // However alike a few visits are by chance, their own operations make them differ.
+        if counting < 1.0 {
+            counting = 1.0;
+            for _ in 0..STEPS {
+                let weight = |one: &Square| one.weight / (level + one.counted).max(LEAST).powi(2);
+                let of = |value: &dyn Fn(&Square) -> f64| {
+                    squares
+                        .iter()
+                        .map(|one| weight(one) * value(one))
+                        .sum::<f64>()
+                };
+                let found = (of(&|one| one.size - one.counted) / of(&|_| 1.0)).max(0.0);
+                if (found - level).abs() <= f64::EPSILON * level {
+                    break;
+                }
+                level = found;
+            }
+        }
         Some(Self {
             level,
             counting,
             degrees,
         })
-    }
-
-    /// The same of operations that are drawn independently at best, whatever a few visits happen to show.
-    #[must_use]
-    pub fn with_least_counting(self) -> Self {
-        Self {
-            counting: self.counting.max(1.0),
-            ..self
-        }
     }
 
     /// The relative error of the mean of `visits`, whose counting alone would give the variance `counted`.
@@ -166,7 +217,7 @@ mod tests {
 
     #[test]
     fn intervals_of_all_loads_hold_the_truth_and_are_as_narrow_as_the_noise_allows() {
-        for (level, counting) in [(0.1, 0.0), (0.0, 1.0), (0.05, 1.0), (0.02, 0.3)] {
+        for (level, counting) in [(0.0, 1.0), (0.1, 1.0), (0.05, 2.0), (0.02, 4.0)] {
             let mut normal = Normal(1);
             let (mut held, mut of, mut widths, mut allowed) = (0, 0, 0.0, 0.0);
             for _ in 0..400 {
@@ -189,13 +240,32 @@ mod tests {
     }
 
     #[test]
+    fn a_load_keeps_its_own_dispersion_where_chance_does_not_explain_it() {
+        // Of fourteen degrees each, 0.8 to 1.2 are chance.
+        let alike = Dispersion::of(&[(0.8, 14.0), (1.0, 14.0), (1.2, 14.0)]).unwrap();
+        assert!((alike.of_load(Some(0.8)) - 1.0).abs() < 1e-9, "{alike:?}");
+        // A throttle keeps time, and a single reader does not.
+        let apart = Dispersion::of(&[(0.0, 14.0), (0.0, 14.0), (0.0, 14.0), (1.0, 14.0)]).unwrap();
+        assert!(
+            apart.of_load(Some(1.0)) > 0.9 && apart.of_load(Some(0.0)) < 0.1,
+            "{apart:?}"
+        );
+        assert!((apart.of_load(None) - 0.25).abs() < 1e-9);
+        assert_eq!(Dispersion::of(&[]), None);
+    }
+
+    #[test]
     fn visits_that_do_not_differ_have_no_noise_and_single_ones_say_nothing() {
         let same = Deviation {
             size: 0.0,
             counted: 0.01,
         };
         let none = Noise::of([&[same; 3][..], &[same; 2]]).unwrap();
-        assert!(none.of_mean(3.0, 0.003).error < 1e-9, "{none:?}");
+        assert!(
+            (none.of_mean(3.0, 0.003).error - 0.003_f64.sqrt()).abs() < 1e-9,
+            "{none:?}"
+        );
+        assert!(none.of_mean(3.0, 0.0).error < 1e-9, "{none:?}");
         assert!((none.degrees - 3.0).abs() < 1e-9);
         assert_eq!(Noise::of([&[same][..], &[same], &[]]), None);
     }

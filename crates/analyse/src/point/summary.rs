@@ -377,13 +377,12 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
         .map(|visit| (visit, summarise(visit)))
         .collect();
     for (at, class) in classes.iter_mut().enumerate() {
-        let of_visits = visits.iter().filter_map(|(_, visit)| {
+        let of_visits = visits.iter().filter_map(|(record, visit)| {
             let (own, expected) = (visit.classes.get(at)?, class.iops * visit.measured_s);
-            Some(VisitPart::of(
-                own.done,
-                expected,
-                [&own.times, &class.times],
-            ))
+            let windows = whole_windows(record.streams.get(at)?, record);
+            let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
+            let times: [&Histogram; 2] = [&own.times, &class.times];
+            Some(VisitPart::of((own.done, &counts), expected, times))
         });
         class.parts = of_visits.collect();
     }

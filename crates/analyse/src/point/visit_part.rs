@@ -12,18 +12,33 @@ pub(super) const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 /// What one visit adds to the figures of its class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VisitPart {
-    /// Of its throughput.
+    /// Of its throughput, but for the dispersion: the variance of independent operations.
     pub(super) rate: Deviation,
+    /// The dispersion of the operations in its windows, and its degrees of freedom.
+    pub(super) dispersion: (f64, f64),
     /// Of the share of operations beyond each quantile.
     pub(super) beyond: [Option<Deviation>; 3],
 }
 
 impl VisitPart {
-    /// What a visit with `done` operations adds to a load at which `expected` are usual in its time. The response
-    /// times are those of the visit, and of all visits.
-    pub(super) fn of(done: u64, expected: f64, [visit, all]: [&Histogram; 2]) -> Self {
+    /// What a visit with `done` operations, in its `windows` so many each, adds to a load at which `expected` are usual
+    /// in its time. The response times are those of the visit, and of all visits.
+    pub(super) fn of(
+        (done, windows): (u64, &[f64]),
+        expected: f64,
+        [visit, all]: [&Histogram; 2],
+    ) -> Self {
+        let degrees = windows.len() as f64 - 1.0;
+        let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+        let squares: f64 = windows.iter().map(|count| (count - mean).powi(2)).sum();
+        let dispersion = squares / degrees / mean;
         // Half an operation keeps the logarithm finite.
         Self {
+            dispersion: if dispersion.is_finite() {
+                (dispersion, degrees)
+            } else {
+                (0.0, 0.0)
+            },
             rate: Deviation {
                 size: ((done as f64 + 0.5) / (expected + 0.5)).ln(),
                 counted: 1.0 / (expected + 0.5),

@@ -14,33 +14,55 @@ use crate::figures::quantile::limits_in_noise;
 use rigel_model::{Coordinates, Step};
 use rigel_stats::estimate::Estimate;
 use rigel_stats::mean::{Level, Limits, Mean, Spread, floor, t_quantile};
-use rigel_stats::noise::{Deviation, Noise};
+use rigel_stats::noise::{Deviation, Dispersion, Noise};
 use serde::Serialize;
 
 /// The noise of the closed loops of a run that were measured in visits.
 #[derive(Debug, Clone, Copy)]
 struct RunNoise {
     rate: Noise,
+    dispersion: Dispersion,
     beyond: [Option<Noise>; 3],
+}
+
+/// The dispersion of a load in all its visits, and its degrees of freedom.
+fn dispersion(class: &ClassSummary) -> Option<(f64, f64)> {
+    let parts = || class.parts.iter().map(|part| part.dispersion);
+    let degrees: f64 = parts().map(|(_, degrees)| degrees).sum();
+    let sum: f64 = parts().map(|(one, degrees)| one * degrees).sum();
+    (degrees > 0.0).then_some((sum / degrees, degrees))
 }
 
 impl RunNoise {
     /// That of these loads; `None` if no load was visited twice.
     fn of<'a>(classes: impl Iterator<Item = &'a ClassSummary> + Clone) -> Option<Self> {
         let closed = classes.filter(|class| class.offered.is_none());
-        let noise = |part: &dyn Fn(&VisitPart) -> Option<Deviation>| {
+        let dispersions: Vec<(f64, f64)> = closed.clone().filter_map(dispersion).collect();
+        let common = Dispersion::of(&dispersions)?;
+        let noise = |part: &dyn Fn(&ClassSummary, &VisitPart) -> Option<Deviation>| {
             let loads: Vec<Vec<Deviation>> = closed
                 .clone()
-                .map(|class| class.parts.iter().filter_map(part).collect())
+                .map(|class| {
+                    class
+                        .parts
+                        .iter()
+                        .filter_map(|one| part(class, one))
+                        .collect()
+                })
                 .collect();
             Noise::of(loads.iter().map(Vec::as_slice))
         };
+        let rate = |class: &ClassSummary, part: &VisitPart| {
+            let own = common.of_load(dispersion(class).map(|(own, _)| own));
+            Some(Deviation {
+                counted: own * part.rate.counted,
+                ..part.rate
+            })
+        };
         Some(Self {
-            rate: noise(&|part| Some(part.rate))?,
-            beyond: [0, 1, 2].map(|at| {
-                let found = noise(&|part: &VisitPart| part.beyond[at])?;
-                Some(found.with_least_counting())
-            }),
+            rate: noise(&rate)?,
+            dispersion: common,
+            beyond: [0, 1, 2].map(|at| noise(&|_, part: &VisitPart| part.beyond[at])),
         })
     }
 
@@ -52,7 +74,9 @@ impl RunNoise {
         if class.offered.is_some() || class.parts.is_empty() || class.iops <= 0.0 {
             return None;
         }
-        let spread = self.rate.of_mean(visits, 1.0 / (class.done as f64 + 0.5));
+        let own = dispersion(class).map(|(own, _)| own);
+        let counted = self.dispersion.of_load(own) / (class.done as f64 + 0.5);
+        let spread = self.rate.of_mean(visits, counted);
         let mean = |value: f64| Mean {
             value,
             error: spread.error * value,
