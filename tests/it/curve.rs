@@ -282,6 +282,31 @@ fn visits_do_not_keep_step_with_a_regular_stall() {
     assert!((35_200.0..36_800.0).contains(&iops), "{iops}");
 }
 
+/// Stalls of seven seconds and visits of half a second: some begin in a warm-up and leave a visit empty.
+#[test]
+fn a_stall_that_outlasts_visits_is_as_long_as_it_was_and_stalled_all() {
+    let place = Place::new("curve-long-stall");
+    let target = "sim:4,1ms,stall=7s/20s --depth 1,2,4,8 --point-min 1s --point-max 30s";
+    let document = measured(&place, target);
+    let points = document["points"].as_array().unwrap();
+    let stalls = points.iter().map(|point| &point["classes"][0]["stalls"]);
+    let longest: Vec<f64> = stalls
+        .filter_map(|stalls| stalls["longest_seconds"].as_f64())
+        .collect();
+    assert!(!longest.is_empty(), "{document}");
+    assert!(
+        longest
+            .iter()
+            .all(|seconds| (seconds / 7.0 - 1.0).abs() < 0.02),
+        "{longest:?}"
+    );
+    let findings = document["findings"].as_array().unwrap();
+    let stall = findings.iter().find(|finding| finding["name"] == "stall");
+    let stall = stall.unwrap()["what"].as_str().unwrap();
+    assert!(stall.contains(": all I/O stalled"), "{stall}");
+    assert!(!stall.contains("others completed"), "{stall}");
+}
+
 /// Without the last rule of visits, this depth is precise after six seconds, before the first stall.
 #[test]
 fn one_depth_is_measured_long_enough_to_meet_a_stall_that_comes_every_ten_seconds() {

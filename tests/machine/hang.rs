@@ -15,7 +15,7 @@ use rigel_model::{GIB, MIB, Nanos};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Reads that the device serves at once; as many are outstanding, so that nothing else is served
 /// while it hangs.
@@ -225,6 +225,57 @@ fn a_device_that_goes_on_is_said_to_go_on() {
         let last = run.stalls.last().map(|event| event.change);
         assert_eq!(last, Some(StallChange::Over));
         assert!(run.points.iter().any(|point| spans(point, &run.stalls[0])));
+        Ok(())
+    });
+}
+
+/// The longest stall of a report, in seconds, and the sentence about stalls.
+fn longest_stall(measuring: &Measuring) -> (f64, String) {
+    let output = rigel(&measuring.place, "report run --json")
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let points = report["points"].as_array().unwrap();
+    let classes = points
+        .iter()
+        .flat_map(|point| point["classes"].as_array().unwrap());
+    let longest = classes.filter_map(|class| class["stalls"]["longest_seconds"].as_f64());
+    let mut findings = report["findings"].as_array().unwrap().iter();
+    let stall = findings.find(|finding| finding["name"] == "stall");
+    let what = stall.map_or_else(String::new, |stall| stall["what"].as_str().unwrap().into());
+    (longest.fold(0.0, f64::max), what)
+}
+
+/// A hang of several visits' length, wherever in them it begins. The device's own log has how long it held reads.
+#[test]
+fn a_stall_that_outlasts_visits_is_told_with_its_length() {
+    test("a_stall_that_outlasts_visits", || {
+        let line = format!(
+            "curve DEVICE --depth 1,2,{DEPTH} --point-min 1s --point-max 3s --seed 3 --no-progress --out run"
+        );
+        let mut measuring = Measuring::start("hang-visits", &line)?;
+        let run = measuring.place.0.join("run");
+        wait_until("a visit is in the journal", || journal_lines(&run) >= 3);
+        let began = Instant::now();
+        measuring.device.hang(true);
+        wait(3000);
+        measuring.device.hang(false);
+        let status = measuring.child.wait().unwrap();
+        let seen = began.elapsed();
+        let printed = measuring.printed();
+        assert!(status.success(), "{printed}");
+        let log = measuring.device.take();
+        let held = log.iter().map(|read| read.went - read.came).max().unwrap();
+        let (longest, what) = longest_stall(&measuring);
+        assert!(
+            longest >= 0.9 * held.as_secs_f64(),
+            "{longest} s of {held:?}: {what}"
+        );
+        assert!(
+            longest <= seen.as_secs_f64(),
+            "{longest} s of {seen:?}: {what}"
+        );
+        assert!(what.contains("all I/O stalled"), "{what}");
         Ok(())
     });
 }

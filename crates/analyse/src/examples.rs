@@ -259,6 +259,7 @@ pub fn sessions(updates: Ratio) -> PointRecord {
         verified: None,
         syncs: None,
         visits: Vec::new(),
+        silences: Vec::new(),
     }
 }
 
@@ -373,6 +374,7 @@ pub fn reads_of_a_millisecond() -> PointRecord {
         verified: None,
         syncs: None,
         visits: Vec::new(),
+        silences: Vec::new(),
     }
 }
 

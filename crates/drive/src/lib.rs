@@ -288,6 +288,7 @@ fn record_of(
         }),
         syncs: context.engines.syncs(point),
         visits: Vec::new(),
+        silences: Vec::new(),
     })
 }
 

@@ -63,10 +63,9 @@ pub(super) fn rows(sides: &[Side]) -> Vec<Row> {
 fn seen_in(run: &Subject) -> Vec<EventsSeen> {
     let of = |point: &PointSummary| {
         let class = point.classes.first()?;
-        (class.reported.is_none() && class.done > 0).then_some(EventsSeen {
-            events: class.stalls,
-            seconds: point.measured_s,
-        })
+        let mut seen = EventsSeen::default();
+        seen.include(&class.stalls, point.measured_s);
+        (class.reported.is_none() && class.done > 0).then_some(seen)
     };
     run.points.iter().filter_map(of).collect()
 }
@@ -74,7 +73,8 @@ fn seen_in(run: &Subject) -> Vec<EventsSeen> {
 fn sum(all: &[EventsSeen]) -> EventsSeen {
     let mut sum = EventsSeen::default();
     for one in all {
-        sum.include(&one.events, one.seconds);
+        sum.events.add(&one.events);
+        sum.seconds += one.seconds;
     }
     sum
 }

@@ -13,12 +13,32 @@ pub struct Events {
     /// The sum of their lengths in seconds; of slow phases, of the time in which nothing would have been
     /// done at the usual rate.
     pub seconds: f64,
+    /// The length of the longest in seconds; absent if there were none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub longest_seconds: f64,
     /// The sum of the squares of their lengths.
     #[serde(skip)]
     pub squares: f64,
+    /// The seconds of them before or after the measured time.
+    #[serde(skip)]
+    pub beyond_s: f64,
+}
+
+/// True if there is nothing to say.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds <= 0.0
 }
 
 impl Events {
+    /// One of this length, of which at most so much lies in the measured time; in seconds.
+    pub(crate) fn one(seconds: f64, within_s: f64) -> Self {
+        let mut one = Self::default();
+        one.include(1, seconds);
+        one.beyond_s = (seconds - within_s).max(0.0);
+        one
+    }
+
     /// True if there were none.
     pub fn is_none(&self) -> bool {
         self.times == 0
@@ -28,13 +48,16 @@ impl Events {
     pub fn add(&mut self, other: &Self) {
         self.times += other.times;
         self.seconds += other.seconds;
+        self.longest_seconds = self.longest_seconds.max(other.longest_seconds);
         self.squares += other.squares;
+        self.beyond_s += other.beyond_s;
     }
 
     /// Adds `times` of one length in seconds.
     pub(super) fn include(&mut self, times: u64, each_s: f64) {
         self.times += times;
         self.seconds += times as f64 * each_s;
+        self.longest_seconds = self.longest_seconds.max(each_s);
         self.squares += times as f64 * each_s * each_s;
     }
 }
@@ -44,7 +67,7 @@ impl Events {
 pub struct EventsSeen {
     /// The events.
     pub events: Events,
-    /// The measured time in seconds.
+    /// The measured time in seconds, and that of events beyond it.
     pub seconds: f64,
 }
 
@@ -52,7 +75,7 @@ impl EventsSeen {
     /// Adds those that a measurement of `seconds` met.
     pub fn include(&mut self, events: &Events, seconds: f64) {
         self.events.add(events);
-        self.seconds += seconds;
+        self.seconds += seconds + events.beyond_s;
     }
 
     /// The number of events.

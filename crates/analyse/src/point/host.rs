@@ -104,6 +104,7 @@ mod tests {
             verified: None,
             syncs: None,
             visits: Vec::new(),
+            silences: Vec::new(),
         }
     }
 

@@ -18,7 +18,7 @@ use super::visit_part::VisitPart;
 use super::witness::{DeviceBytes, witness, witness_warning};
 use crate::figures::confidence::{BoundCheck, Confidence, level_of, whole_windows};
 use crate::figures::latency::{LatencyFigure, LatencySummary};
-use crate::figures::quantity::{count, rounded_percent, time};
+use crate::figures::quantity::{count, counted, rounded_percent, time};
 use rigel_model::record::{End, Histogram, Latencies, PointRecord, StreamRecord, Verified, Window};
 use rigel_model::{
     Bound, Cause, Coordinates, Finding, FindingName, Kind, Load, MIB, Nanos, Objective, Step,
@@ -547,7 +547,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, by: &Criteria) -> ClassSum
         }),
         expected: Vec::new(),
         lost: (!open).then(|| Events::lost(&counts, width_s)),
-        stalls: Events::stalls_of_stream(stream, (&windows, width_s), &jumps, median_s),
+        stalls: Events::stalls_of_stream(stream, record, &jumps, median_s),
         steady: match steady {
             Some(steady) if is_too_short => Some(steady.undecided()),
             steady => steady,
@@ -668,6 +668,17 @@ fn latency_with_edges(stream: &StreamRecord, response: &Latencies) -> Option<Lat
     })
 }
 
+/// How many operations were outstanding all the time, and how long, in words.
+fn outstanding_over_edges(class: &ClassSummary, record: &PointRecord) -> String {
+    let stream = record.stream(&class.name);
+    stream
+        .and_then(|stream| stream.censored.as_ref())
+        .map_or_else(String::new, |left| {
+            let outstanding = counted(left.histogram.count(), "operation");
+            format!("; {outstanding} took up to {} and longer", Nanos(left.max))
+        })
+}
+
 fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
     let cell = format!("{} I/O at {}", class.name, record.coordinates);
     if !class.failed.is_empty() {
@@ -697,8 +708,12 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
         findings.push(Finding::warning(
             FindingName::NothingDone,
-            format!("{cell}: no operation completed in {}", record.measured),
-            "measure longer: one operation takes longer than the measurement",
+            format!(
+                "{cell}: no operation completed in {}{}",
+                record.measured,
+                outstanding_over_edges(class, record)
+            ),
+            "measure longer, unless operations of other loads took far less: then the storage stood still",
         ));
     }
     if class.is_too_short && class.met != Some(RateMet::No) {

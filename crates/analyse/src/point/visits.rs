@@ -366,6 +366,7 @@ mod tests {
             times: 1,
             seconds,
             squares: seconds * seconds,
+            ..Events::default()
         }
     }
 

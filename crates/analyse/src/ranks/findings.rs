@@ -4,8 +4,9 @@ use super::facts::in_words;
 use super::host::{HostFigures, HostsAtLoad};
 use super::loads::RankLoads;
 use crate::figures::quantity::{count, time};
+use crate::point::stalls::Extent;
 use crate::point::summary::summarise;
-use crate::search::run_checks::{SEE_THE_LOGS, at_more_points, extent_of_stall, is_stalled};
+use crate::search::run_checks::{SEE_THE_LOGS, at_more_points, is_stalled};
 use rigel_model::record::journal::Run;
 use rigel_model::record::{
     PointRecord, RankFacts, RankGroup, RankLost, RankRecord, RankedPoint, StreamRecord,
@@ -84,14 +85,8 @@ impl<'a> LongOperation<'a> {
         })
     }
 
-    fn is_open(&self) -> bool {
-        let stream = self.merged.stream(self.class);
-        stream.is_some_and(StreamRecord::is_open)
-    }
-
     /// On which hosts, and whether all their I/O stalled; and what to do.
     fn extent(&self, group: &RankGroup) -> (String, &'static str) {
-        let load = (self.class, self.is_open());
         // Storage that stalls holds operations of all hosts for about as long.
         let is_as_long = |part: &&RankRecord| {
             let mut own = longest_ns(std::slice::from_ref(*part), self.class);
@@ -99,18 +94,15 @@ impl<'a> LongOperation<'a> {
         };
         let hosts: Vec<&RankRecord> = self.point.parts.iter().filter(is_as_long).collect();
         if hosts.len() == self.point.parts.len() {
-            let extent = extent_of_stall(self.merged, load, self.took_us);
-            return (format!("{extent}, on all hosts"), SEE_THE_LOGS);
+            let extent = Extent::of(self.merged, self.class, self.took_us);
+            return (format!("{}, on all hosts", extent.words()), SEE_THE_LOGS);
         }
         let names: Vec<String> = hosts.iter().map(|part| group.label(part.rank)).collect();
-        let extents = hosts
-            .iter()
-            .map(|part| extent_of_stall(&part.record, load, self.took_us));
-        let is_one_operation = extents
-            .into_iter()
-            .any(|extent| extent.contains("one operation"));
+        let went_on = |part: &&RankRecord| {
+            Extent::of(&part.record, self.class, self.took_us) == Extent::Others
+        };
         let names = names.join(" and ");
-        if is_one_operation {
+        if hosts.iter().any(went_on) {
             return (format!(" on {names}, while others completed"), SEE_THE_LOGS);
         }
         (
@@ -323,8 +315,10 @@ mod tests {
                 (window.response.min, window.response.max) = (40_000_000, 40_000_000);
             }
             if frozen.contains(&rank) {
-                windows[2].done += 1;
-                windows[2].response.record(Nanos::from_secs(5));
+                for _ in 0..if is_all { 4 } else { 1 } {
+                    windows[2].done += 1;
+                    windows[2].response.record(Nanos::from_secs(5));
+                }
                 if is_all {
                     windows[3..7].fill(Window::default());
                 }

@@ -463,6 +463,7 @@ mod tests {
                 times,
                 seconds: 0.08 * times as f64,
                 squares: 0.0064 * times as f64,
+                ..Events::default()
             },
             seconds,
         };
@@ -499,6 +500,7 @@ mod tests {
             times: 1,
             seconds: 2.0,
             squares: 4.0,
+            ..Events::default()
         };
         seen.include(&stalled, 5.0);
         assert!(seen.is_none(), "an overload has a backlog");

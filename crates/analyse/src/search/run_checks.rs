@@ -11,7 +11,8 @@ use super::reread::RereadTest;
 use super::shape::CurveShape;
 use crate::figures::quantity::{count, mb_per_second, rounded_percent};
 use crate::point::backlog::RateMet;
-use crate::point::stalls::StallsSeen;
+use crate::point::events::Events;
+use crate::point::stalls::{Extent, StallsSeen};
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
 use rigel_model::record::PointRecord;
@@ -270,7 +271,7 @@ pub(crate) const SEE_THE_LOGS: &str = "find the time in the timeline of the HTML
 /// Warns of stalls: of operations that took far longer than their point's p99, and of those that
 /// the windows show.
 pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Finding> {
-    let in_windows = repeated(points);
+    let in_windows = repeated(records, points);
     let what = match (longest(records, points), in_windows) {
         (Some(longest), Some(repeated)) => format!("{longest}; {repeated}"),
         (one, other) => one.or(other)?,
@@ -279,7 +280,7 @@ pub fn stalled(records: &[PointRecord], points: &[PointSummary]) -> Option<Findi
 }
 
 /// How often, how long and for what share of the time I/O stalled, over all points.
-fn repeated(points: &[PointSummary]) -> Option<String> {
+fn repeated(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
     let mut seen = StallsSeen::default();
     for point in points {
         // Where an offered rate is not served, times jump with its backlog.
@@ -288,7 +289,11 @@ fn repeated(points: &[PointSummary]) -> Option<String> {
             .first()
             .filter(|class| class.met != Some(RateMet::No))
         {
-            seen.add(&class.stalls, point.measured_s);
+            // Nothing completed at all, where other loads show that it is no slow storage.
+            let dead = worst_of(point, (records, points));
+            let dead = dead.filter(|long| class.done == 0 && long.class.name == class.name);
+            let stalls = dead.map(|long| Events::one(long.took_us / 1e6, point.measured_s));
+            seen.add(&stalls.unwrap_or(class.stalls), point.measured_s);
         }
     }
     seen.in_words("point")
@@ -304,23 +309,29 @@ fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
             let mut of_ranks = records.iter().filter(|record| record.merge.is_some());
             of_ranks.all(|record| record.coordinates != point.coordinates)
         })
-        .filter_map(|point| Some((worst_of(point)?, point.coordinates)))
-        .filter(|((max_us, ..), at)| {
+        .filter_map(|point| Some((worst_of(point, (records, points))?, point.coordinates)))
+        .filter(|(long, at)| {
             at.step() != Step::Large
-                || uncached_p99_us(points).is_none_or(|us| is_stalled(*max_us, us))
+                || uncached_p99_us(points).is_none_or(|us| is_stalled(long.took_us, us))
         })
         .collect();
-    stalls.sort_by(|((one, ..), _), ((other, ..), _)| other.total_cmp(one));
-    let ((max_us, p99_us, class), at) = *stalls.first()?;
-    let record = records.iter().find(|record| record.coordinates == at);
-    let extent = record.map_or("", |record| {
-        extent_of_stall(record, (&class.name, class.offered.is_some()), max_us)
+    stalls.sort_by(|(one, _), (other, _)| other.took_us.total_cmp(&one.took_us));
+    let (long, at) = stalls.first()?;
+    let record = records.iter().find(|record| record.coordinates == *at);
+    let extent = record.map_or(Extent::Unknown, |record| {
+        Extent::of(record, &long.class.name, long.took_us)
     });
+    let place = if long.class.latency.is_some() {
+        "there"
+    } else {
+        "of other loads"
+    };
     let others = at_more_points(stalls.len() - 1);
     Some(format!(
-        "at {at} an operation took {}, {:.0} times the p99 there{others}{extent}",
-        Nanos::from_micros_f64(max_us),
-        max_us / p99_us
+        "at {at} an operation took {}, {:.0} times the p99 {place}{others}{}",
+        Nanos::from_micros_f64(long.took_us),
+        long.took_us / long.p99_us,
+        extent.words()
     ))
 }
 
@@ -345,45 +356,54 @@ pub(crate) fn is_stalled(max_us: f64, p99_us: f64) -> bool {
     max_us >= STALL_US && max_us >= STALL_TIMES * p99_us
 }
 
-/// The longest of a point's operations that took far longer than its p99: that time, the p99, and its
-/// class.
-fn worst_of(point: &PointSummary) -> Option<(f64, f64, &ClassSummary)> {
-    let latencies = point.classes.iter().filter_map(|class| {
-        let latency = class.latency?;
-        Some((latency.max_us, latency.p99_us, class))
-    });
-    latencies
-        .filter(|(max_us, p99_us, _)| is_stalled(*max_us, *p99_us))
-        .max_by(|one, other| one.0.total_cmp(&other.0))
+/// An operation that took far longer than usual.
+struct LongOperation<'a> {
+    took_us: f64,
+    p99_us: f64,
+    class: &'a ClassSummary,
 }
 
-/// Whether all I/O of a class stalled while its longest operation was outstanding, or that operation
-/// alone, in words. Empty if the windows cannot tell: they are too wide, or operations were due in
-/// them all the time, as in an open loop.
-pub(crate) fn extent_of_stall(
-    record: &PointRecord,
-    (class, is_open): (&str, bool),
-    max_us: f64,
-) -> &'static str {
-    let Some(stream) = record.stream(class).filter(|_| !is_open) else {
-        return "";
+/// The longest of a point's operations that took far longer than its p99; or, if none completed, than
+/// that of other loads of the run with operations as long in bytes.
+fn worst_of<'a>(
+    point: &'a PointSummary,
+    (records, points): (&[PointRecord], &[PointSummary]),
+) -> Option<LongOperation<'a>> {
+    let of_class = |class: &'a ClassSummary| {
+        let (took_us, p99_us) = match class.latency {
+            Some(latency) => (latency.max_us, latency.p99_us),
+            None => (
+                outstanding_us(point, class, records)?,
+                p99_of_others_us(class, points)?,
+            ),
+        };
+        is_stalled(took_us, p99_us).then_some(LongOperation {
+            took_us,
+            p99_us,
+            class,
+        })
     };
-    // The stall begins and ends inside of a window.
-    let whole = (max_us * 1e3 / record.window.0.max(1) as f64).floor() - 1.0;
-    let lengths = stream.kinds.iter().map(|kind| kind.windows.len());
-    let (mut empty, mut longest) = (0_u32, 0_u32);
-    for index in 0..lengths.max().unwrap_or(0) {
-        let is_empty = stream.windows_at(index).all(|window| window.done == 0);
-        empty = if is_empty { empty + 1 } else { 0 };
-        longest = longest.max(empty);
-    }
-    if whole < 1.0 {
-        ""
-    } else if stream.slots() == 1 || f64::from(longest) >= whole {
-        ": all I/O stalled"
-    } else {
-        ": one operation, while others completed"
-    }
+    let long = point.classes.iter().filter_map(of_class);
+    long.max_by(|one, other| one.took_us.total_cmp(&other.took_us))
+}
+
+/// How long the operations of a class of which none completed were outstanding.
+fn outstanding_us(
+    point: &PointSummary,
+    class: &ClassSummary,
+    records: &[PointRecord],
+) -> Option<f64> {
+    let is_here = |record: &&PointRecord| record.coordinates == point.coordinates;
+    let stream = records.iter().find(is_here)?.stream(&class.name)?;
+    Some(stream.longest() as f64 / 1e3)
+}
+
+/// The longest p99 of loads of operations as long in bytes.
+fn p99_of_others_us(class: &ClassSummary, points: &[PointSummary]) -> Option<f64> {
+    let classes = points.iter().flat_map(|point| &point.classes);
+    let alike = classes.filter(|other| other.io_bytes == class.io_bytes);
+    let p99 = alike.filter_map(|other| Some(other.latency?.p99_us));
+    p99.max_by(f64::total_cmp)
 }
 
 /// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster
@@ -593,8 +613,11 @@ mod tests {
         for window in windows.iter_mut() {
             (window.response.min, window.response.max) = (40_000_000, 40_000_000);
         }
-        windows[2].done += 1;
-        windows[2].response.record(Nanos::from_secs(5));
+        let count = if windows_are_empty { 4 } else { 1 };
+        for _ in 0..count {
+            windows[2].done += 1;
+            windows[2].response.record(Nanos::from_secs(5));
+        }
         if windows_are_empty {
             windows[3..7].fill(rigel_model::record::Window::default());
         }
@@ -610,14 +633,15 @@ mod tests {
         let all = text(with_a_long_operation(true));
         assert!(all.ends_with(": all I/O stalled"), "{all}");
         let alone = text(with_a_long_operation(false));
-        assert!(
-            alone.ends_with(": one operation, while others completed"),
-            "{alone}"
-        );
-        // Windows as wide as the stall cannot tell.
-        let mut wide = with_a_long_operation(false);
-        wide.window = Nanos::from_secs(5);
-        let unknown = text(wide);
+        assert!(alone.ends_with(": others completed meanwhile"), "{alone}");
+        // Sessions that pause had nothing outstanding, perhaps.
+        let mut pausing = with_a_long_operation(false);
+        pausing.streams[0].sql.as_mut().unwrap().think = Some(rigel_model::Think {
+            every: 1,
+            least: Nanos(1),
+            most: Nanos(1),
+        });
+        let unknown = text(pausing);
         assert!(unknown.ends_with("times the p99 there"), "{unknown}");
     }
 }

@@ -279,6 +279,7 @@ fn unmeasured(point: Point, end: End) -> PointRecord {
         verified: None,
         syncs: None,
         visits: Vec::new(),
+        silences: Vec::new(),
     }
 }
 

@@ -5,10 +5,13 @@
 //! line is dropped and reported. The journal never changes a line that it has written.
 
 use super::ranks::{RankGroup, RankLines, RankLost, RankRecord, RankedPoint};
-use super::{End, Ending, HowEnded, Imported, PointRecord, RunEnd, StallEvent, WatchedInterval};
+use super::{
+    End, Ending, HowEnded, Imported, PointRecord, RunEnd, StallChange, StallEvent, WatchedInterval,
+};
 use crate::files::{self, Directory};
 use crate::{
-    Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Target, TargetFacts,
+    Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, StalledIo, Target,
+    TargetFacts,
 };
 use crate::{failed, usage};
 use serde::{Deserialize, Serialize};
@@ -210,7 +213,27 @@ impl Run {
     /// One record for each point, in the order they ran: its visits joined, or the last attempt if
     /// none was completed.
     pub fn joined(&self) -> Vec<PointRecord> {
-        super::visits::joined(&self.points)
+        let mut joined = super::visits::joined(&self.points);
+        for point in &mut joined {
+            point.silences = self.silences_at(point.coordinates);
+        }
+        joined
+    }
+
+    /// The times in which nothing completed at a point, each as long as it was at last. Those of one
+    /// host of several are not of the point.
+    fn silences_at(&self, coordinates: Coordinates) -> Vec<StalledIo> {
+        let mut silences = Vec::new();
+        for event in &self.stalls {
+            if event.coordinates != Some(coordinates) || event.host.is_some() {
+                continue;
+            }
+            if event.change != StallChange::Begun {
+                silences.pop();
+            }
+            silences.push(event.stalled);
+        }
+        silences
     }
 
     /// The points that completed.

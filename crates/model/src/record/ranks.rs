@@ -287,6 +287,7 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
         verified: Verified::sum(parts.iter().map(|part| part.record.verified.as_ref())),
         syncs: Latencies::of_parts(parts.iter().map(|part| part.record.syncs.as_ref())),
         visits: Vec::new(),
+        silences: Vec::new(),
     })
 }
 
@@ -627,6 +628,7 @@ mod tests {
                 verified: None,
                 syncs: None,
                 visits: Vec::new(),
+                silences: Vec::new(),
             },
         }
     }

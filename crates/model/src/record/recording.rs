@@ -11,7 +11,9 @@ use super::histogram::{Bins, Histogram};
 use super::merge::RankMerge;
 use super::verified::Verified;
 use crate::serde_defaults::is_zero;
-use crate::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork};
+use crate::{
+    Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork, StalledIo,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -196,8 +198,8 @@ pub struct StreamRecord {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drained: u64,
     /// How long operations were outstanding of which only a part lies in the measurement: those that
-    /// were due before it began and ended in it, and those that never ended. Their response times are
-    /// at least this long. They are in no window. `None` if there are none.
+    /// were due before it began and ended in it, and those that never ended, whose response times are at
+    /// least this long. They are in no window. `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Latencies>,
     /// Delay of each operation from the moment it was due and had a free slot until it was issued.
@@ -330,6 +332,10 @@ pub struct PointRecord {
     /// journal.
     #[serde(skip)]
     pub visits: Vec<PointRecord>,
+    /// The times of ten seconds and longer in which nothing completed, of all its visits; empty in the
+    /// record of one visit, and in the journal, which has lines of their own for them.
+    #[serde(skip)]
+    pub silences: Vec<StalledIo>,
 }
 
 /// How a point ended.
@@ -645,12 +651,12 @@ impl Recorder {
         self.warm_up_done += u64::from(outcome == Outcome::Done);
     }
 
-    /// Records how long an operation was outstanding within the measurement, if it was: it was due
-    /// at `due`, and at `until` it ended or was not waited for.
+    /// Records how long an operation was outstanding, if it was within the measurement: it was due
+    /// at `due`, and at `until` it ended or was not waited for. What of it lies in the warm-up counts:
+    /// a stall is as long as it is, wherever a measurement begins.
     pub fn record_censored(&mut self, due: Nanos, until: Nanos) {
         if until > self.measure_from {
-            let since = due.max(self.measure_from);
-            self.censored.record(until.since(since));
+            self.censored.record(until.since(due));
         }
     }
 

@@ -97,6 +97,7 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
         verified: Verified::sum(visits.iter().map(|visit| visit.verified.as_ref())),
         syncs: Latencies::of_parts(visits.iter().map(|visit| visit.syncs.as_ref())),
         visits: visits.iter().map(|visit| (*visit).clone()).collect(),
+        silences: Vec::new(),
     })
 }
 
@@ -193,6 +194,7 @@ mod tests {
             verified: None,
             syncs: None,
             visits: Vec::new(),
+            silences: Vec::new(),
         }
     }
 

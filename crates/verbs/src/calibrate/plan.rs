@@ -1105,6 +1105,7 @@ mod tests {
             verified: None,
             syncs: None,
             visits: Vec::new(),
+            silences: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);
         summary.classes[0].within = Some(BoundCheck {

@@ -9,10 +9,11 @@ use rigel_analyse::search::run_checks;
 use rigel_analyse::{
     BoundVerdict, ClassSummary, Criteria, Estimate, PointSummary, summarise_judged, widen,
 };
-use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
+use rigel_model::record::{PointRecord, StreamRecord};
 use rigel_model::{Finding, Ratio, arm_letter};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::slice;
 
 /// A figure of an arm as a multiple of the first one's.
@@ -168,7 +169,7 @@ pub(super) fn is_overloaded(class: &ClassSummary, rate_per_s: Option<u64>) -> bo
     rate_per_s.is_some_and(|rate| class.iops < SERVED_LEAST * rate as f64)
 }
 
-/// The stalls of each arm. Where far more is offered than it can do, nothing completes for long and nothing
+/// The stalls of each arm, that with the longest first. Where far more is offered than it can do, nothing completes for long and nothing
 /// stalls.
 fn stalled(
     records: &[PointRecord],
@@ -184,12 +185,13 @@ fn stalled(
     let of_arm = |(record, point): (&PointRecord, &PointSummary)| {
         let found = run_checks::stalled(slice::from_ref(record), slice::from_ref(point))?;
         let arm = format!("of {}, ", arm_letter(point.coordinates.arm()?));
-        Some(Finding {
-            what: format!("{arm}{}", found.what.replace("; ", &format!("; {arm}"))),
-            ..found
-        })
+        let what = format!("{arm}{}", found.what.replace("; ", &format!("; {arm}")));
+        let longest = record.streams.iter().map(StreamRecord::longest).max();
+        Some((longest, Finding { what, ..found }))
     };
-    pairs.filter_map(of_arm).collect()
+    let mut findings: Vec<(Option<u64>, Finding)> = pairs.filter_map(of_arm).collect();
+    findings.sort_by_key(|(longest, _)| Reverse(*longest));
+    findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
 impl DuetRequest {

@@ -462,6 +462,7 @@ mod tests {
             verified: None,
             syncs: None,
             visits: Vec::new(),
+            silences: Vec::new(),
         }
     }
 

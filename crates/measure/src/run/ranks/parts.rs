@@ -210,6 +210,7 @@ mod tests {
             verified: None,
             syncs: None,
             visits: Vec::new(),
+            silences: Vec::new(),
         }
     }
 
