@@ -5,17 +5,17 @@
 //! answers between the hang and the end of the program, which its own log proves.
 
 use crate::common::{
-    Loop, Missing, Mounted, Place, begun, journal_lines, loop_device, need, one_at_a_time,
+    Loop, Missing, Mounted, Place, begun, in_time, journal_lines, loop_device, need, one_at_a_time,
     processes, rigel, signal, test, text, wait, wait_until,
 };
-use crate::device::{Behaviour, Device};
+use crate::device::{Behaviour, Device, Served};
 use rigel_model::record::journal::Run;
 use rigel_model::record::{End, PointRecord, StallChange, StallEvent, StreamRecord};
 use rigel_model::{GIB, MIB, Nanos};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Reads that the device serves at once; as many are outstanding, so that nothing else is served
 /// while it hangs.
@@ -256,12 +256,10 @@ fn a_stall_that_outlasts_visits_is_told_with_its_length() {
         let mut measuring = Measuring::start("hang-visits", &line)?;
         let run = measuring.place.0.join("run");
         wait_until("a visit is in the journal", || journal_lines(&run) >= 3);
-        let began = Instant::now();
         measuring.device.hang(true);
         wait(3000);
         measuring.device.hang(false);
         let status = measuring.child.wait().unwrap();
-        let seen = began.elapsed();
         let printed = measuring.printed();
         assert!(status.success(), "{printed}");
         let log = measuring.device.take();
@@ -271,13 +269,89 @@ fn a_stall_that_outlasts_visits_is_told_with_its_length() {
             longest >= 0.9 * held.as_secs_f64(),
             "{longest} s of {held:?}: {what}"
         );
+        let all = span(&log);
         assert!(
-            longest <= seen.as_secs_f64(),
-            "{longest} s of {seen:?}: {what}"
+            longest <= all.as_secs_f64(),
+            "{longest} s of {all:?}: {what}"
         );
         assert!(what.contains("all I/O stalled"), "{what}");
         Ok(())
     });
+}
+
+/// The time from the first read that came to the last one that went.
+fn span(log: &[Served]) -> Duration {
+    let came = log.iter().map(|read| read.came).min().unwrap();
+    log.iter().map(|read| read.went).max().unwrap() - came
+}
+
+/// The longest time in which no read came.
+fn longest_pause(log: &[Served]) -> Duration {
+    let mut came: Vec<_> = log.iter().map(|read| read.came).collect();
+    came.sort_unstable();
+    came.windows(2).map(|two| two[1] - two[0]).max().unwrap()
+}
+
+/// A program that was stopped, what its device served, and the longest time of that in its journal. `None` if most of
+/// it was between two measurements.
+fn stopped(name: &str, load: &str) -> Result<Option<(Measuring, Vec<Served>, Duration)>, Missing> {
+    let line = format!("{load} --seed 3 --no-progress --out run");
+    let mut measuring = Measuring::start(name, &line)?;
+    let run = measuring.place.0.join("run");
+    wait_until("it has begun", || journal_lines(&run) >= 1);
+    let before = measuring.device.answered();
+    wait_until("it reads", || measuring.device.answered() > before + 50);
+    // A warm-up takes one second at most.
+    wait(2000);
+    let all = processes(&measuring.child);
+    all.iter().for_each(|process| signal(*process, "STOP"));
+    wait(3000);
+    all.iter().for_each(|process| signal(*process, "CONT"));
+    let status = measuring.child.wait().unwrap();
+    assert!(status.code().is_some(), "{}", measuring.printed());
+    let points = measuring.run().points.into_iter();
+    let suspended = points.flat_map(|point| point.suspended);
+    let longest = suspended.map(|one| Duration::from_nanos(one.lasts.0)).max();
+    let log = measuring.device.take();
+    let longest = longest.filter(|longest| *longest >= longest_pause(&log) / 2);
+    Ok(longest.map(|longest| (measuring, log, longest)))
+}
+
+/// Stops a program that measures so for three seconds: that is told as what it is, and no stall of the storage is, as
+/// the device's own log shows that there was none.
+fn a_stopped_program_accuses_no_storage(name: &str, load: &str) {
+    test(name, || {
+        let found = in_time("it was stopped while it measured", |factor| {
+            let load = load.replace("SECONDS", &(10 * factor).to_string());
+            stopped(&format!("{name}-{factor}"), &load).transpose()
+        });
+        let (measuring, log, longest) = found?;
+        assert!(longest <= span(&log), "{longest:?} of {:?}", span(&log));
+        let served = log.iter().map(|read| read.went - read.came).max().unwrap();
+        let (stall, what) = longest_stall(&measuring);
+        assert!(
+            stall < longest.as_secs_f64() / 2.0 || stall <= 2.0 * served.as_secs_f64(),
+            "{stall} s: {what}"
+        );
+        let shown = rigel(&measuring.place, "report run --verbose")
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains("Rigel itself did not run for"), "{shown}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_stopped_program_accuses_no_storage_of_a_closed_loop() {
+    let load = "orion -run advanced -matrix point -num_small 4 -num_large 0 -duration SECONDS --target DEVICE";
+    a_stopped_program_accuses_no_storage("stopped-closed", load);
+}
+
+#[test]
+fn a_stopped_program_accuses_no_storage_of_an_offered_rate() {
+    let load = "curve DEVICE --rate 200 --point-min SECONDSs --point-max SECONDSs";
+    a_stopped_program_accuses_no_storage("stopped-rate", load);
 }
 
 #[test]

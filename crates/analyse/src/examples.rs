@@ -260,6 +260,8 @@ pub fn sessions(updates: Ratio) -> PointRecord {
         syncs: None,
         visits: Vec::new(),
         silences: Vec::new(),
+        suspended: Vec::new(),
+        left_out: Nanos(0),
     }
 }
 
@@ -375,6 +377,8 @@ pub fn reads_of_a_millisecond() -> PointRecord {
         syncs: None,
         visits: Vec::new(),
         silences: Vec::new(),
+        suspended: Vec::new(),
+        left_out: Nanos(0),
     }
 }
 

@@ -34,7 +34,8 @@ use pacer::Pacer;
 use rigel_device::clock;
 use rigel_device::engine::{Engine, Session};
 use rigel_model::record::{
-    CoverageMap, End, KindRecord, PointRecord, SharedWindows, StreamRecord, Verified, Window,
+    CoverageMap, End, KindRecord, PointRecord, SharedWindows, StreamRecord, Suspension, Verified,
+    Window,
 };
 use rigel_model::workload::{Ops, Share};
 use rigel_model::{
@@ -227,7 +228,7 @@ fn drive_point(
 fn record_of(
     context: &PointContext,
     (opened, works): (Result<(), Error>, &[SharedWork]),
-    stalled: Option<StalledIo>,
+    silence: &Silence,
 ) -> Result<PointRecord, Error> {
     opened?;
     let (point, stage) = (context.point, &context.stage);
@@ -236,7 +237,7 @@ fn record_of(
         .enumerate()
         .map(|(class, name)| empty_record(context, class, name))
         .collect();
-    let mut end = match stalled {
+    let mut end = match silence.stalled {
         Some(stalled) if stage.has_given_up() => End::Broken(stalled.to_string()),
         _ if stage.was_stopped() => End::Stopped,
         _ => End::Complete,
@@ -289,7 +290,16 @@ fn record_of(
         syncs: context.engines.syncs(point),
         visits: Vec::new(),
         silences: Vec::new(),
+        suspended: suspended_in(stage, silence, point.window),
+        left_out: Nanos(0),
     })
+}
+
+/// The times in which this program did not run, as far as they touch the measurement.
+fn suspended_in(stage: &Stage, silence: &Silence, window: Nanos) -> Vec<Suspension> {
+    let times = silence.suspended.iter();
+    let within = times.filter_map(|times| Suspension::within(*times, stage.from(), window));
+    within.collect()
 }
 
 /// The record of a class before anything is poured into it.
@@ -433,14 +443,15 @@ fn run_workers(
         let opened = heeding_stop(context, || worker(context, 0, slots_of_workers, &works[0]));
         see(None);
         note_beginning();
-        deliver(record_of(context, (opened, &works), None), false);
+        let silence = Silence::new(context.clock.now());
+        deliver(record_of(context, (opened, &works), &silence), false);
     } else {
         std::thread::scope(|scope| {
-            let (opened, stalled) =
+            let (opened, silence) =
                 run_threads(scope, context, (slots_of_workers, &works), &mut see);
-            see(stalled);
+            see(silence.stalled);
             note_beginning();
-            let record = record_of(context, (opened, &works), stalled);
+            let record = record_of(context, (opened, &works), &silence);
             deliver(record, context.stage.has_given_up());
         });
     }
@@ -474,13 +485,13 @@ fn heeding_stop<Worked>(context: &PointContext, work: impl FnOnce() -> Worked) -
 }
 
 /// Runs one thread for each worker, and calls `see` periodically. Returns when all have ended, or
-/// when those that remain are left behind: then also what is outstanding.
+/// when those that remain are left behind. Also what was seen of the time: what is outstanding then.
 fn run_threads<'scope, 'a: 'scope>(
     scope: &'scope Scope<'scope, '_>,
     context: &'a PointContext,
     (slots_of_workers, works): (&'a [Vec<usize>], &'a [SharedWork<'a>]),
     see: &mut dyn FnMut(Option<StalledIo>),
-) -> (Result<(), Error>, Option<StalledIo>) {
+) -> (Result<(), Error>, Silence) {
     let (mut threads, mut result) = (Vec::with_capacity(slots_of_workers.len()), Ok(()));
     for (number, work) in works.iter().enumerate() {
         match thread::Builder::new().spawn_scoped(scope, move || {
@@ -522,8 +533,12 @@ fn run_threads<'scope, 'a: 'scope>(
     }
     context.gate.open.store(true, Ordering::Release);
     threads.iter().for_each(|thread| thread.thread().unpark());
+    looked = context.clock.now();
     while !is_over() {
         context.clock.wait_until(context.clock.now().plus(WATCH));
+        let now = context.clock.now();
+        silence.note_late(looked, now);
+        looked = now;
         let patience = watch_point(context, works, &mut silence);
         see(silence.stalled);
         if patience == Patience::LeaveThreads {
@@ -536,7 +551,7 @@ fn run_threads<'scope, 'a: 'scope>(
             result = result.and(opened);
         }
     }
-    (result, silence.stalled)
+    (result, silence)
 }
 
 /// Ends the point if it is time, and looks whether the storage answers.

@@ -5,6 +5,7 @@
 
 use super::lane::Outstanding;
 use super::shown::WATCH;
+use rigel_model::record::SUSPENDED;
 use rigel_model::{Nanos, StallDetector, StallLook, StalledIo};
 
 /// A point ends after this time without a completion, so that an unattended run does not hang for
@@ -24,6 +25,8 @@ const BLOCKED: Nanos = Nanos::from_millis(500);
 /// How long nothing has completed, and since when the point waits for its end.
 #[derive(Debug)]
 pub(super) struct Silence {
+    /// Begin and end of each time in which this program did not run.
+    pub(super) suspended: Vec<(Nanos, Nanos)>,
     detector: StallDetector,
     /// Time since the point was stopped.
     stopped: Nanos,
@@ -51,11 +54,19 @@ impl Silence {
     /// Begins at `now`.
     pub(super) fn new(now: Nanos) -> Self {
         Self {
+            suspended: Vec::new(),
             detector: StallDetector::new(now, WATCH),
             stopped: Nanos(0),
             stopped_silent: Nanos(0),
             given_up: Nanos(0),
             stalled: None,
+        }
+    }
+
+    /// Notes a look at `now` if it is so late after the one at `looked` that this program cannot have run.
+    pub(super) fn note_late(&mut self, looked: Nanos, now: Nanos) {
+        if now.since(looked.plus(WATCH)) >= SUSPENDED {
+            self.suspended.push((looked, now));
         }
     }
 
@@ -137,6 +148,20 @@ mod tests {
         assert_eq!(seen, [Patience::End, Patience::GiveUp]);
         let seen = looks(&mut silence, 604..605, 0, (true, true), 1);
         assert_eq!(seen, [Patience::GiveUp, Patience::LeaveThreads]);
+    }
+
+    #[test]
+    fn a_look_that_comes_seconds_late_is_a_suspension_and_no_silence() {
+        let mut silence = Silence::new(Nanos(0));
+        let at = Nanos::from_millis;
+        silence.note_late(at(0), at(400));
+        let patience = silence.look(at(400), 0, RUNNING, Outstanding::default);
+        assert_eq!((patience, silence.suspended.len()), (Patience::Wait, 0));
+        silence.note_late(at(400), at(30_500));
+        let patience = silence.look(at(30_500), 0, RUNNING, Outstanding::default);
+        assert_eq!(patience, Patience::Wait);
+        assert_eq!(silence.suspended, [(at(400), at(30_500))]);
+        assert_eq!(silence.stalled, None);
     }
 
     #[test]

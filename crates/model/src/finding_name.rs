@@ -288,6 +288,10 @@ finding_names! {
         Steal = "steal", Doubt, "warning",
             "Before the run, the hypervisor took over 1 % of CPU time.",
             "As `cpu-stolen`.";
+        Suspended = "suspended", Doubt, "note, warning",
+            "Rigel itself did not run for a second or longer: stopped, or its machine was. That time is left out; \
+             warning: nothing else was measured.",
+            "A paused VM, a frozen cgroup, `SIGSTOP`; not the storage.";
         Cpus = "cpus", Aside, "note",
             "This process may use one CPU only.",
             "Allow more.";

@@ -23,6 +23,7 @@ pub mod sql;
 pub mod stalls;
 pub mod steady;
 pub mod summary;
+pub(crate) mod suspended;
 pub mod syncs;
 pub mod verified;
 pub mod visit_part;

@@ -24,7 +24,7 @@ impl Events {
     /// one window or in two, or before the piece began. So many must be unlikely at the rate at which
     /// single ones are slow. Pieces in which nothing completed cannot tell a stall from slow storage.
     fn of_closed_loop(
-        pieces: &[Piece],
+        pieces: &[ClosedPiece],
         width_s: f64,
         (slots, median_s): (u64, f64),
     ) -> Vec<Stalled> {
@@ -79,6 +79,9 @@ impl Events {
         jumps: &[ResponseJump],
         median_s: f64,
     ) -> Self {
+        if record.has_suspensions() {
+            return Self::default();
+        }
         let width_s = record.window.as_secs_f64();
         let is_served = || stream.unserved.iter().all(|unserved| *unserved == 0);
         let mut stalls = if stream.is_open() && (is_served() || !jumps.is_empty()) {
@@ -88,8 +91,8 @@ impl Events {
                 .collect()
         } else {
             let visits = record.pieces().iter();
-            let pieces: Vec<Piece> = visits
-                .filter_map(|visit| Piece::of(&stream.name, visit))
+            let pieces: Vec<ClosedPiece> = visits
+                .filter_map(|visit| ClosedPiece::of(&stream.name, visit))
                 .collect();
             Self::of_closed_loop(&pieces, width_s, (stream.slots(), median_s))
         };
@@ -161,13 +164,13 @@ struct Usual {
 }
 
 /// What a measurement without a pause shows of a closed loop.
-struct Piece<'a> {
+struct ClosedPiece<'a> {
     windows: Vec<Window>,
     /// The operations that were due before it, and those that did not end.
     over_edges: Option<&'a Latencies>,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> ClosedPiece<'a> {
     fn of(class: &str, visit: &'a PointRecord) -> Option<Self> {
         let stream = visit.stream(class)?;
         Some(Self {
@@ -247,7 +250,7 @@ impl<'a> Piece<'a> {
 
 /// How far a long operation of a class reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum StallExtent {
     /// All I/O of its class stalled.
     All,
     /// Other operations completed meanwhile.
@@ -256,7 +259,7 @@ pub(crate) enum Extent {
     Unknown,
 }
 
-impl Extent {
+impl StallExtent {
     /// That of an operation of this class that took so long.
     ///
     /// While it was outstanding, every other slot of a closed loop ended an operation, unless it had one
@@ -550,7 +553,7 @@ mod tests {
         let mut all = rigel_model::record::Latencies::default();
         windows.iter().for_each(|one| all.merge(&one.response));
         let median_s = all.histogram.quantile(0.5).unwrap().middle() / 1e9;
-        let piece = Piece {
+        let piece = ClosedPiece {
             windows: windows.to_vec(),
             over_edges: None,
         };
@@ -662,11 +665,11 @@ mod tests {
             let mut window = stream.kinds[0].windows[9].clone();
             (0..long).for_each(|_| window.response.record(rigel_model::Nanos::from_secs(8)));
             stream.kinds[0].windows[2] = window;
-            Extent::of(&record, &record.streams[0].name.clone(), 8e6)
+            StallExtent::of(&record, &record.streams[0].name.clone(), 8e6)
         };
-        assert_eq!([1, 3].map(of), [Extent::Others; 2]);
+        assert_eq!([1, 3].map(of), [StallExtent::Others; 2]);
         // Four of them, and yet others were due while they waited: one after the other.
-        assert_eq!(of(4), Extent::Unknown);
+        assert_eq!(of(4), StallExtent::Unknown);
     }
 
     /// Windows of 100 ms of an open loop with these response times of one server, `rate` operations

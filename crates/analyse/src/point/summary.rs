@@ -392,7 +392,7 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
     } else {
         DeviceBytes::sum(visits.iter().map(|(_, visit)| visit.witness))
     };
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = super::suspended::finding(record).into_iter().collect();
     for class in &classes {
         check_class(class, record, &mut findings);
     }
@@ -713,7 +713,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
                 record.measured,
                 outstanding_over_edges(class, record)
             ),
-            "measure longer, unless operations of other loads took far less: then the storage stood still",
+            "measure longer; if operations of other loads took far less, the storage stood still",
         ));
     }
     if class.is_too_short && class.met != Some(RateMet::No) {

@@ -4,7 +4,7 @@ use super::facts::in_words;
 use super::host::{HostFigures, HostsAtLoad};
 use super::loads::RankLoads;
 use crate::figures::quantity::{count, time};
-use crate::point::stalls::Extent;
+use crate::point::stalls::StallExtent;
 use crate::point::summary::summarise;
 use crate::search::run_checks::{SEE_THE_LOGS, at_more_points, is_stalled};
 use rigel_model::record::journal::Run;
@@ -94,12 +94,12 @@ impl<'a> LongOperation<'a> {
         };
         let hosts: Vec<&RankRecord> = self.point.parts.iter().filter(is_as_long).collect();
         if hosts.len() == self.point.parts.len() {
-            let extent = Extent::of(self.merged, self.class, self.took_us);
+            let extent = StallExtent::of(self.merged, self.class, self.took_us);
             return (format!("{}, on all hosts", extent.words()), SEE_THE_LOGS);
         }
         let names: Vec<String> = hosts.iter().map(|part| group.label(part.rank)).collect();
         let went_on = |part: &&RankRecord| {
-            Extent::of(&part.record, self.class, self.took_us) == Extent::Others
+            StallExtent::of(&part.record, self.class, self.took_us) == StallExtent::Others
         };
         let names = names.join(" and ");
         if hosts.iter().any(went_on) {

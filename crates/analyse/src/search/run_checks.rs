@@ -12,7 +12,7 @@ use super::shape::CurveShape;
 use crate::figures::quantity::{count, mb_per_second, rounded_percent};
 use crate::point::backlog::RateMet;
 use crate::point::events::Events;
-use crate::point::stalls::{Extent, StallsSeen};
+use crate::point::stalls::{StallExtent, StallsSeen};
 use crate::point::summary::{ClassSummary, PointSummary};
 use crate::point::visits::Variation;
 use rigel_model::record::PointRecord;
@@ -306,7 +306,10 @@ fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
     let mut stalls: Vec<_> = points
         .iter()
         .filter(|point| {
-            let mut of_ranks = records.iter().filter(|record| record.merge.is_some());
+            // Nor does a point say anything of the storage in which this program did not run.
+            let is_left_out =
+                |record: &&PointRecord| record.merge.is_some() || record.has_suspensions();
+            let mut of_ranks = records.iter().filter(is_left_out);
             of_ranks.all(|record| record.coordinates != point.coordinates)
         })
         .filter_map(|point| Some((worst_of(point, (records, points))?, point.coordinates)))
@@ -318,8 +321,8 @@ fn longest(records: &[PointRecord], points: &[PointSummary]) -> Option<String> {
     stalls.sort_by(|(one, _), (other, _)| other.took_us.total_cmp(&one.took_us));
     let (long, at) = stalls.first()?;
     let record = records.iter().find(|record| record.coordinates == *at);
-    let extent = record.map_or(Extent::Unknown, |record| {
-        Extent::of(record, &long.class.name, long.took_us)
+    let extent = record.map_or(StallExtent::Unknown, |record| {
+        StallExtent::of(record, &long.class.name, long.took_us)
     });
     let place = if long.class.latency.is_some() {
         "there"
@@ -357,7 +360,7 @@ pub(crate) fn is_stalled(max_us: f64, p99_us: f64) -> bool {
 }
 
 /// An operation that took far longer than usual.
-struct LongOperation<'a> {
+struct UnusualOperation<'a> {
     took_us: f64,
     p99_us: f64,
     class: &'a ClassSummary,
@@ -368,7 +371,7 @@ struct LongOperation<'a> {
 fn worst_of<'a>(
     point: &'a PointSummary,
     (records, points): (&[PointRecord], &[PointSummary]),
-) -> Option<LongOperation<'a>> {
+) -> Option<UnusualOperation<'a>> {
     let of_class = |class: &'a ClassSummary| {
         let (took_us, p99_us) = match class.latency {
             Some(latency) => (latency.max_us, latency.p99_us),
@@ -377,7 +380,7 @@ fn worst_of<'a>(
                 p99_of_others_us(class, points)?,
             ),
         };
-        is_stalled(took_us, p99_us).then_some(LongOperation {
+        is_stalled(took_us, p99_us).then_some(UnusualOperation {
             took_us,
             p99_us,
             class,

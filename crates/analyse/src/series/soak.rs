@@ -17,13 +17,14 @@ use crate::figures::modes::ModesReader;
 use crate::figures::quantity::{counted, per_second, time};
 use crate::point::events::Events;
 use crate::point::stalls::StallsSeen;
+use crate::point::suspended;
 use crate::ranks::{SoakHosts, SoakHostsReader};
 use crate::search::credit::CreditReader;
 use crate::search::run_checks::{SEE_THE_LOGS, is_stalled};
 use crate::series::soak_request::SoakRequest;
 use rigel_model::record::imported::ImportedSeries;
 use rigel_model::record::journal::Run;
-use rigel_model::record::{Histogram, PointRecord, RankRecord, Verified};
+use rigel_model::record::{Histogram, PointRecord, RankRecord, Suspension, Verified};
 use rigel_model::{Finding, FindingName, Load, Objective};
 
 /// A series of rounds with its analysis.
@@ -150,6 +151,8 @@ pub struct SoakReader {
     stalls: StallsSeen,
     longest: Longest,
     verified: Option<Verified>,
+    /// Times in which Rigel itself did not run, and whether a round contains one.
+    suspended: (Vec<Suspension>, bool),
     of_ranks: SoakHostsReader,
     hosts: Option<SoakHosts>,
     clock: WallClock,
@@ -165,8 +168,17 @@ impl SoakReader {
         }
     }
 
-    /// Adds a record; records that are not rounds are ignored.
+    /// Adds a record; records that are not rounds are ignored, and those in which Rigel itself did not run.
     pub fn add(&mut self, record: &PointRecord) {
+        self.suspended.0.extend(&record.suspended);
+        let Some(record) = record.outside_suspensions() else {
+            return;
+        };
+        self.suspended.1 |= record.has_suspensions();
+        self.add_round(&record);
+    }
+
+    fn add_round(&mut self, record: &PointRecord) {
         if let Some(mut round) = round(record, &self.objectives) {
             self.clock.correct(&mut round, record.began);
             self.causes.add(&round, record);
@@ -235,6 +247,11 @@ impl SoakReader {
             .chain(self.causes.findings())
             .chain(self.credit.finding())
             .chain(self.stalled())
+            .chain(suspended::of(
+                "in rounds",
+                &self.suspended.0,
+                !self.suspended.1,
+            ))
             .chain(self.not_served(request.load))
             .chain(self.modes.finding("I/O of all rounds"))
             .chain(self.hosts.iter().flat_map(SoakHosts::findings))

@@ -280,6 +280,8 @@ fn unmeasured(point: Point, end: End) -> PointRecord {
         syncs: None,
         visits: Vec::new(),
         silences: Vec::new(),
+        suspended: Vec::new(),
+        left_out: Nanos(0),
     }
 }
 

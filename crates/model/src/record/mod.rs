@@ -15,6 +15,8 @@ pub mod ranks;
 mod recording;
 mod run_end;
 mod stall;
+mod suspended;
+mod suspension;
 mod verified;
 pub mod visits;
 mod watched;
@@ -34,6 +36,7 @@ pub use recording::{
 };
 pub use run_end::{Ending, HowEnded, RunEnd};
 pub use stall::{StallChange, StallEvent};
+pub use suspension::{SUSPENDED, Suspension};
 pub use verified::{Verified, WrongBlock};
 pub use watched::{
     DatabaseInterval, DiskInterval, FlowKind, RequestFlow, TracedRequests, WatchedInterval,

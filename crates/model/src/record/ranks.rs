@@ -288,6 +288,11 @@ pub fn merged(started: String, parts: &[RankRecord]) -> Option<PointRecord> {
         syncs: Latencies::of_parts(parts.iter().map(|part| part.record.syncs.as_ref())),
         visits: Vec::new(),
         silences: Vec::new(),
+        suspended: parts
+            .iter()
+            .flat_map(|part| part.record.suspended.clone())
+            .collect(),
+        left_out: Nanos(0),
     })
 }
 
@@ -629,6 +634,8 @@ mod tests {
                 syncs: None,
                 visits: Vec::new(),
                 silences: Vec::new(),
+                suspended: Vec::new(),
+                left_out: Nanos(0),
             },
         }
     }

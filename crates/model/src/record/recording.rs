@@ -9,6 +9,7 @@
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
 use super::merge::RankMerge;
+use super::suspension::Suspension;
 use super::verified::Verified;
 use crate::serde_defaults::is_zero;
 use crate::{
@@ -336,6 +337,12 @@ pub struct PointRecord {
     /// record of one visit, and in the journal, which has lines of their own for them.
     #[serde(skip)]
     pub silences: Vec<StalledIo>,
+    /// The times in which this program itself did not run, as far as they touch the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspended: Vec<Suspension>,
+    /// What was left out of the measured time for them; zero in the journal.
+    #[serde(skip)]
+    pub left_out: Nanos,
 }
 
 /// How a point ended.

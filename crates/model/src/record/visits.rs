@@ -39,11 +39,23 @@ pub fn joined_at(records: &[PointRecord], coordinates: Coordinates) -> Option<Po
 fn of_one_point(visits: &[&PointRecord]) -> Option<PointRecord> {
     let is_complete = |record: &&PointRecord| record.end == End::Complete;
     let complete: Vec<&PointRecord> = visits.iter().copied().filter(is_complete).collect();
-    if complete.is_empty() {
-        Some((*visits.last()?).clone())
-    } else {
-        join(&complete)
+    let left: Vec<_> = complete
+        .iter()
+        .filter_map(|visit| visit.outside_suspensions())
+        .collect();
+    if left.is_empty() {
+        return Some((*complete.last().or(visits.last())?).clone());
     }
+    let left: Vec<&PointRecord> = left.iter().map(|visit| &**visit).collect();
+    let mut joined = join(&left)?;
+    let suspended = complete.iter().flat_map(|visit| &visit.suspended);
+    joined.suspended = suspended.copied().collect();
+    // A visit of which no window is left counts as left out.
+    let gone = complete.len() > left.len();
+    if gone && joined.left_out == Nanos(0) {
+        joined.left_out = joined.window;
+    }
+    Some(joined)
 }
 
 /// The join of these visits to one point; of visits that cannot be joined, the last.
@@ -98,6 +110,8 @@ fn join(visits: &[&PointRecord]) -> Option<PointRecord> {
         syncs: Latencies::of_parts(visits.iter().map(|visit| visit.syncs.as_ref())),
         visits: visits.iter().map(|visit| (*visit).clone()).collect(),
         silences: Vec::new(),
+        suspended: Vec::new(),
+        left_out: sum(|visit| visit.left_out),
     })
 }
 
@@ -195,6 +209,8 @@ mod tests {
             syncs: None,
             visits: Vec::new(),
             silences: Vec::new(),
+            suspended: Vec::new(),
+            left_out: Nanos(0),
         }
     }
 

@@ -1106,6 +1106,8 @@ mod tests {
             syncs: None,
             visits: Vec::new(),
             silences: Vec::new(),
+            suspended: Vec::new(),
+            left_out: Nanos(0),
         };
         let mut summary = summarise_within(&record, None);
         summary.classes[0].within = Some(BoundCheck {

@@ -169,8 +169,8 @@ pub(super) fn is_overloaded(class: &ClassSummary, rate_per_s: Option<u64>) -> bo
     rate_per_s.is_some_and(|rate| class.iops < SERVED_LEAST * rate as f64)
 }
 
-/// The stalls of each arm, that with the longest first. Where far more is offered than it can do, nothing completes for long and nothing
-/// stalls.
+/// The stalls of each arm, that with the longest first. Where far more is offered than it can do, nothing
+/// completes for long and nothing stalls.
 fn stalled(
     records: &[PointRecord],
     points: &[PointSummary],

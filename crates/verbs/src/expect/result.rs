@@ -13,8 +13,8 @@ use rigel_analyse::{
     BoundVerdict, Estimate, ExpectedVerdict, PointSummary, RateMet, summarise_judged, variation,
     widen,
 };
-use rigel_model::record::PointRecord;
 use rigel_model::record::journal::Run;
+use rigel_model::record::{PointRecord, SUSPENDED};
 use rigel_model::{
     Coordinates, Expectation, ExpectedOf, Finding, Kind, Measure, Ratio, TrustCause, Weight,
 };
@@ -235,6 +235,21 @@ impl ExpectedLine {
         self
     }
 
+    /// True if all I/O stalled for longer than its condition allows an operation to take, by more than
+    /// Rigel's own threads can be kept from running without a look that is late.
+    fn is_broken_by_a_stall(&self, points: &[PointSummary]) -> bool {
+        let Measure::Max(limit) = self.condition.limit.0 else {
+            return false;
+        };
+        let here = points
+            .iter()
+            .filter(|point| point.coordinates.to_string() == self.load);
+        let classes = here.filter_map(|point| point.classes.first());
+        let least_s = limit.plus(SUSPENDED).as_secs_f64();
+        let mut lengths = classes.map(|class| class.stalls.longest_seconds);
+        lengths.any(|longest| longest > least_s)
+    }
+
     /// The line, unless what was measured is not the storage; or not the storage's limit, where it is not
     /// met: who has too little CPU cannot blame a disk.
     pub(super) fn unless_host_limits(
@@ -255,7 +270,8 @@ impl ExpectedLine {
         };
         let spoiled = of_points.iter().chain(&before).find(spoils);
         let busy = of_points.iter().find(is_host);
-        let busy = busy.filter(|_| self.outcome == BoundVerdict::Broken);
+        let is_excused = self.outcome == BoundVerdict::Broken && !self.is_broken_by_a_stall(points);
+        let busy = busy.filter(|_| is_excused);
         if let Some(found) = spoiled.or(busy)
             && self.outcome != BoundVerdict::NotMeasured
         {
@@ -284,6 +300,26 @@ mod tests {
             more_s: None,
             why: String::new(),
         }
+    }
+
+    #[test]
+    fn a_stall_longer_than_a_busy_host_can_make_is_the_storages() {
+        let outcome = |longest_seconds: f64| {
+            let record = rigel_analyse::examples::sessions(Ratio::ZERO);
+            let mut point = rigel_analyse::summarise(&record);
+            point.coordinates = Coordinates::at_depth(32);
+            let hint = "give it a CPU";
+            let busy = Finding::warning(FindingName::Descheduled, "it waited 33 %", hint);
+            point.findings.push(busy);
+            point.classes[0].stalls.longest_seconds = longest_seconds;
+            let line = ExpectedLine {
+                condition: "no stall>1s".parse().unwrap(),
+                ..line(BoundVerdict::Broken)
+            };
+            line.unless_host_limits(&[point], &[]).outcome
+        };
+        assert_eq!(outcome(5.08), BoundVerdict::Broken);
+        assert_eq!(outcome(1.5), BoundVerdict::NotMeasured);
     }
 
     #[test]

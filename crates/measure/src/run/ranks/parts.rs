@@ -211,6 +211,8 @@ mod tests {
             syncs: None,
             visits: Vec::new(),
             silences: Vec::new(),
+            suspended: Vec::new(),
+            left_out: Nanos(0),
         }
     }
 
