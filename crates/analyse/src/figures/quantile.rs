@@ -120,30 +120,22 @@ fn limits(
     })
 }
 
-/// How far a visit's share of values beyond the `q`-quantile of all visits lies from the usual one, as the logarithm of
-/// its odds; `None` if there are no values.
-pub(crate) fn share_beyond(visit: &Histogram, all: &Histogram, q: f64) -> Option<Deviation> {
-    let band = all.quantile(q)?;
-    let part = part_at(&[parts(all, band)], q);
-    let [below, at, count] = parts(visit, band);
-    let beyond = count - below - part * at;
-    let expected = (1.0 - q) * count;
-    // Half a value keeps it finite, and its mean near zero, where hardly any are expected.
-    let odds = |beyond: f64| ((beyond + 0.5) / (count - beyond + 0.5)).ln();
+/// How far a visit's `q`-quantile lies from that of all visits, as a logarithm, and the variance that counting gives it:
+/// from the quantiles of all at a standard error of the share to either side. `None` if there are no values.
+pub(crate) fn quantile_of_visit(visit: &Histogram, all: &Histogram, q: f64) -> Option<Deviation> {
+    let at = |of: &Histogram, q: f64| of.quantile(q).map(|band| band.middle().max(1.0).ln());
+    let error = (q * (1.0 - q) / visit.count() as f64).sqrt();
+    let aside = (at(all, (q + error).min(1.0))? - at(all, (q - error).max(0.0))?) / 2.0;
     Some(Deviation {
-        size: odds(beyond) - odds(expected),
-        counted: variance_of_odds(expected, count),
+        size: at(visit, q)? - at(all, q)?,
+        counted: aside * aside,
     })
 }
 
-/// The variance of the logarithm of the odds of `beyond` among `count` independent values.
-fn variance_of_odds(beyond: f64, count: f64) -> f64 {
-    1.0 / (beyond + 0.5) + 1.0 / (count - beyond + 0.5)
-}
-
-/// The interval of the `q`-quantile of these values, if the share beyond it is as uncertain as this noise of a run
-/// makes that of `visits`. Its upper limit is unknown if no value is left beyond it; there is no interval if even the
-/// maximum value lies below the true quantile with more than half of the probability `error`.
+/// The interval of the `q`-quantile of these values, of `visits` in this noise of a run: the quantiles at the limits of the
+/// share beyond it, by counting, and to either side the error of the level. Its upper limit is unknown if no value is
+/// left beyond it; there is no interval if even the maximum value lies below the true quantile with more than half of
+/// the probability `error`.
 pub(crate) fn limits_in_noise(
     times: &Histogram,
     q: f64,
@@ -154,19 +146,26 @@ pub(crate) fn limits_in_noise(
     if q.max(1.0 - q).powf(count) > error / 2.0 {
         return None;
     }
+    let band = times.quantile(q)?;
     let beyond = (1.0 - q) * count;
-    let spread = noise.of_mean(visits, variance_of_odds(beyond, count));
-    let half = Level::one_look(error).errors(spread.degrees, visits) * spread.error;
+    // Half a value keeps the odds finite.
+    let of_odds = 1.0 / (beyond + 0.5) + 1.0 / (count - beyond + 0.5);
+    let errors = Level::one_look(error).errors(noise.degrees, visits);
+    let [level, counted] =
+        [noise.level / visits, noise.counting * of_odds].map(|variance| errors * variance.sqrt());
     let odds = (1.0 - q) / q;
     let share = |half: f64| 1.0 - 1.0 / (1.0 + odds * half.exp());
-    let (most, least) = (share(half), share(-half));
+    let (most, least) = (share(counted), share(-counted));
+    let value = band.middle().max(1.0);
+    let farther = |end: f64| (end.max(1.0) / value).ln().hypot(level).exp();
+    let low = times.quantile(1.0 - most)?.low as f64;
+    let high = times
+        .quantile(1.0 - least)
+        .filter(|_| least * count >= 1.0)
+        .map(|band| band.high as f64);
     Some(Limits {
-        low: times.quantile(1.0 - most)?.low as f64,
-        high: if least * count >= 1.0 {
-            Some(times.quantile(1.0 - least)?.high as f64)
-        } else {
-            None
-        },
+        low: value / farther(low),
+        high: high.map(|high| value * farther(high)),
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Input: the operations of a visit, and of all visits to its load. Output: how far its figures lie from theirs.
 
-use crate::figures::quantile::share_beyond;
+use crate::figures::quantile::quantile_of_visit;
 use rigel_model::record::Histogram;
 use rigel_stats::noise::Deviation;
 
@@ -16,8 +16,8 @@ pub struct VisitPart {
     pub(super) rate: Deviation,
     /// The dispersion of the operations in its windows, and its degrees of freedom.
     pub(super) dispersion: (f64, f64),
-    /// Of the share of operations beyond each quantile.
-    pub(super) beyond: [Option<Deviation>; 3],
+    /// Of each quantile.
+    pub(super) quantiles: [Option<Deviation>; 3],
 }
 
 impl VisitPart {
@@ -43,7 +43,7 @@ impl VisitPart {
                 size: ((done as f64 + 0.5) / (expected + 0.5)).ln(),
                 counted: 1.0 / (expected + 0.5),
             },
-            beyond: QUANTILES.map(|q| share_beyond(visit, all, q)),
+            quantiles: QUANTILES.map(|q| quantile_of_visit(visit, all, q)),
         }
     }
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 struct RunNoise {
     rate: Noise,
     dispersion: Dispersion,
-    beyond: [Option<Noise>; 3],
+    quantiles: [Option<Noise>; 3],
 }
 
 /// The dispersion of a load in all its visits, and its degrees of freedom.
@@ -62,7 +62,7 @@ impl RunNoise {
         Some(Self {
             rate: noise(&rate)?,
             dispersion: common,
-            beyond: [0, 1, 2].map(|at| noise(&|_, part: &VisitPart| part.beyond[at])),
+            quantiles: [0, 1, 2].map(|at| noise(&|_, part: &VisitPart| part.quantiles[at])),
         })
     }
 
@@ -85,7 +85,7 @@ impl RunNoise {
         };
         let at = Level::one_look(error);
         let quantiles = [0, 1, 2].map(|at| {
-            let noise = self.beyond[at]?;
+            let noise = self.quantiles[at]?;
             let limits = limits_in_noise(&class.times, QUANTILES[at], (noise, visits), error)?;
             Some(limits.scaled(1e-3))
         });
