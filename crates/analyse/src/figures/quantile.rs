@@ -120,8 +120,8 @@ fn limits(
     })
 }
 
-/// How far a visit's `q`-quantile lies from that of all visits, as a logarithm, and the variance that counting gives it:
-/// from the quantiles of all at a standard error of the share to either side. `None` if there are no values.
+/// How far a visit's `q`-quantile lies from that of all visits, as a logarithm, and the variance that counting gives
+/// it: from the quantiles of all at a standard error of the share to either side. `None` if there are no values.
 pub(crate) fn quantile_of_visit(visit: &Histogram, all: &Histogram, q: f64) -> Option<Deviation> {
     let at = |of: &Histogram, q: f64| of.quantile(q).map(|band| band.middle().max(1.0).ln());
     let error = (q * (1.0 - q) / visit.count() as f64).sqrt();
@@ -132,10 +132,10 @@ pub(crate) fn quantile_of_visit(visit: &Histogram, all: &Histogram, q: f64) -> O
     })
 }
 
-/// The interval of the `q`-quantile of these values, of `visits` in this noise of a run: the quantiles at the limits of the
-/// share beyond it, by counting, and to either side the error of the level. Its upper limit is unknown if no value is
-/// left beyond it; there is no interval if even the maximum value lies below the true quantile with more than half of
-/// the probability `error`.
+/// The interval of the `q`-quantile of these values, of `visits` in this noise of a run: the quantiles at the limits of
+/// the share beyond it, by counting, and to either side the error of the level. Its upper limit is unknown if no value
+/// is left beyond it; there is no interval if even the maximum value lies below the true quantile with more than half
+/// of the probability `error`.
 pub(crate) fn limits_in_noise(
     times: &Histogram,
     q: f64,
