@@ -1,11 +1,20 @@
 //! Sessions of psql: what our own client of `PostgreSQL` did is asked by the one that comes with it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Of the oldest version here, which all servers understand.
-const PSQL: &str = "/usr/lib/postgresql/15/bin/psql";
+/// Where the distribution keeps its versions, each with its psql.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// The psql of the distribution, whatever its version; that of a server which a test brings may be newer.
+fn psql() -> Option<PathBuf> {
+    let versions = std::fs::read_dir(VERSIONS).ok()?;
+    let programs = versions
+        .flatten()
+        .map(|version| version.path().join("bin/psql"));
+    programs.filter(|program| program.exists()).max()
+}
 
 /// What the server answers when all statements before are done.
 const DONE: &str = "all statements are done";
@@ -23,12 +32,12 @@ impl Psql {
     /// # Errors
     /// There is no psql, or what it says where it cannot connect.
     pub(crate) fn connect(url: &str) -> Result<Self, String> {
-        if !Path::new(PSQL).exists() {
-            return Err(format!("no {PSQL}: scripts/setup.sh test brings it"));
-        }
+        let missing = || format!("no psql in {VERSIONS}: scripts/setup.sh test brings it");
+        let psql = psql().ok_or_else(missing)?;
         // What goes wrong stands between the answers.
         let mut process = Command::new("sh")
-            .args(["-c", "exec \"$0\" \"$@\" 2>&1", PSQL])
+            .args(["-c", "exec \"$0\" \"$@\" 2>&1"])
+            .arg(psql)
             .args(["-X", "-q", "-A", "-t", "-w", "-d", url])
             .env("PGOPTIONS", "-c client_min_messages=error")
             .stdin(Stdio::piped())
