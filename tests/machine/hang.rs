@@ -317,8 +317,8 @@ fn stopped(name: &str, load: &str) -> Result<Option<(Measuring, Vec<Served>, Dur
     Ok(longest.map(|longest| (measuring, log, longest)))
 }
 
-/// Stops a program that measures so for three seconds: that is told as what it is, and no stall of the storage is, as
-/// the device's own log shows that there was none.
+/// Stops a program that measures so for three seconds: the report names that pause as its own, and no stall of the
+/// storage, of which the device's own log shows none.
 fn a_stopped_program_accuses_no_storage(name: &str, load: &str) {
     test(name, || {
         let found = in_time("it was stopped while it measured", |factor| {

@@ -56,9 +56,9 @@ impl Dispersion {
         (degrees > 0.0).then_some(Self { common, own })
     }
 
-    /// That of a load, which shows this by itself, if anything.
-    pub fn of_load(self, shown: Option<f64>) -> f64 {
-        shown.map_or(self.common, |shown| {
+    /// That of a load, which shows this by itself with these degrees of freedom, if anything.
+    pub fn of_load(self, shown: Option<(f64, f64)>) -> f64 {
+        shown.map_or(self.common, |(shown, _)| {
             self.common + self.own * (shown - self.common)
         })
     }
@@ -243,11 +243,12 @@ mod tests {
     fn a_load_keeps_its_own_dispersion_where_chance_does_not_explain_it() {
         // Of fourteen degrees each, 0.8 to 1.2 are chance.
         let alike = Dispersion::of(&[(0.8, 14.0), (1.0, 14.0), (1.2, 14.0)]).unwrap();
-        assert!((alike.of_load(Some(0.8)) - 1.0).abs() < 1e-9, "{alike:?}");
+        let of = |one: f64| Some((one, 14.0));
+        assert!((alike.of_load(of(0.8)) - 1.0).abs() < 1e-9, "{alike:?}");
         // A throttle keeps time, and a single reader does not.
         let apart = Dispersion::of(&[(0.0, 14.0), (0.0, 14.0), (0.0, 14.0), (1.0, 14.0)]).unwrap();
         assert!(
-            apart.of_load(Some(1.0)) > 0.9 && apart.of_load(Some(0.0)) < 0.1,
+            apart.of_load(of(1.0)) > 0.9 && apart.of_load(of(0.0)) < 0.1,
             "{apart:?}"
         );
         assert!((apart.of_load(None) - 0.25).abs() < 1e-9);

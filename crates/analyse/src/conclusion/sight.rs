@@ -336,8 +336,7 @@ fn windows(visit: &PointRecord, streams: &[&StreamRecord]) -> Vec<Piece> {
             ..Piece::default()
         };
         for stream in streams {
-            let done = stream.windows_at(at).map(|window| window.done as f64);
-            piece.add(stream, done.sum());
+            piece.add(stream, stream.done_at(at) as f64);
         }
         piece
     };

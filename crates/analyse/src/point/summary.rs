@@ -379,8 +379,9 @@ pub fn summarise_judged(record: &PointRecord, by: &Criteria) -> PointSummary {
     for (at, class) in classes.iter_mut().enumerate() {
         let of_visits = visits.iter().filter_map(|(record, visit)| {
             let (own, expected) = (visit.classes.get(at)?, class.iops * visit.measured_s);
-            let windows = whole_windows(record.streams.get(at)?, record);
-            let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();
+            let stream = record.streams.get(at)?;
+            let windows = (0..record.whole_windows()).map(|at| stream.done_at(at) as f64);
+            let counts: Vec<f64> = windows.collect();
             let times: [&Histogram; 2] = [&own.times, &class.times];
             Some(VisitPart::of((own.done, &counts), expected, times))
         });

@@ -21,8 +21,8 @@ pub struct VisitPart {
 }
 
 impl VisitPart {
-    /// What a visit with `done` operations, in its `windows` so many each, adds to a load at which `expected` are usual
-    /// in its time. The response times are those of the visit, and of all visits.
+    /// What a visit with `done` operations, whose `windows` have these numbers of them, adds to a load at which
+    /// `expected` are usual in its time. The response times are those of the visit, and of all visits.
     pub(super) fn of(
         (done, windows): (u64, &[f64]),
         expected: f64,

@@ -7,7 +7,7 @@
 
 use super::events::{Events, EventsSeen};
 use super::summary::{ClassSummary, PointSummary, VisitFigures};
-use super::visit_part::{QUANTILES, VisitPart};
+use super::visit_part::QUANTILES;
 use crate::figures::confidence::Confidence;
 use crate::figures::latency::LatencyFigure;
 use crate::figures::quantile::limits_in_noise;
@@ -39,30 +39,28 @@ impl RunNoise {
         let closed = classes.filter(|class| class.offered.is_none());
         let dispersions: Vec<(f64, f64)> = closed.clone().filter_map(dispersion).collect();
         let common = Dispersion::of(&dispersions)?;
-        let noise = |part: &dyn Fn(&ClassSummary, &VisitPart) -> Option<Deviation>| {
-            let loads: Vec<Vec<Deviation>> = closed
-                .clone()
-                .map(|class| {
-                    class
-                        .parts
-                        .iter()
-                        .filter_map(|one| part(class, one))
-                        .collect()
-                })
-                .collect();
+        let noise = |of_load: &dyn Fn(&ClassSummary) -> Vec<Deviation>| {
+            let loads: Vec<Vec<Deviation>> = closed.clone().map(of_load).collect();
             Noise::of(loads.iter().map(Vec::as_slice))
         };
-        let rate = |class: &ClassSummary, part: &VisitPart| {
-            let own = common.of_load(dispersion(class).map(|(own, _)| own));
-            Some(Deviation {
+        let rates = |class: &ClassSummary| {
+            let own = common.of_load(dispersion(class));
+            let rates = class.parts.iter().map(|part| Deviation {
                 counted: own * part.rate.counted,
                 ..part.rate
+            });
+            rates.collect()
+        };
+        let quantile = |at: usize| {
+            noise(&|class| {
+                let parts = class.parts.iter();
+                parts.filter_map(|part| part.quantiles[at]).collect()
             })
         };
         Some(Self {
-            rate: noise(&rate)?,
+            rate: noise(&rates)?,
             dispersion: common,
-            quantiles: [0, 1, 2].map(|at| noise(&|_, part: &VisitPart| part.quantiles[at])),
+            quantiles: [0, 1, 2].map(quantile),
         })
     }
 
@@ -74,8 +72,8 @@ impl RunNoise {
         if class.offered.is_some() || class.parts.is_empty() || class.iops <= 0.0 {
             return None;
         }
-        let own = dispersion(class).map(|(own, _)| own);
-        let counted = self.dispersion.of_load(own) / (class.done as f64 + 0.5);
+        let own = self.dispersion.of_load(dispersion(class));
+        let counted = own / (class.done as f64 + 0.5);
         let spread = self.rate.of_mean(visits, counted);
         let mean = |value: f64| Mean {
             value,

@@ -32,6 +32,9 @@ const PAUSES_IN_VAIN: usize = 2;
 /// Part of a record, at its end, in which what came back is used up.
 const END: usize = 3;
 
+/// By how much single measurements of large reads vary where there is no credit.
+pub const LARGE_VARIES: f64 = 1.3;
+
 /// True if these rates, each of what lasts, may be one.
 pub fn is_same_rate(one: f64, other: f64) -> bool {
     (one / other - 1.0).abs() < ALIKE / 2.0

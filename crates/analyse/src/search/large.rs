@@ -5,7 +5,7 @@
 //! that went on without a pause until they were no slower than before.
 
 use super::at_load::AtLoad;
-use super::bucket::{Buckets, TokenBucket, is_same_rate};
+use super::bucket::{Buckets, LARGE_VARIES, TokenBucket, is_same_rate};
 use super::closing::{differ_by, differs, together};
 use crate::point::summary::PointSummary;
 use crate::point::visits::Variation;
@@ -18,9 +18,6 @@ const ALIKE: Ratio = Ratio::from_parts_per_million(100_000);
 
 /// The closing measurement decides alone if the interval of the search is this many times as wide.
 const VAGUE: f64 = 3.0;
-
-/// By how much single measurements of large reads vary where there is no credit.
-const VARIES: f64 = 1.3;
 
 /// Large random reads.
 #[derive(Debug, Clone, Copy)]
@@ -149,10 +146,10 @@ fn lasting_without_pause(points: &[PointSummary]) -> Vec<&PointSummary> {
             .filter(|point| point.coordinates.is_without_pause(true))
     };
     let last = drains().next().map_or(0.0, rate);
-    let first = drains().count().saturating_sub(1);
+    let later = drains().count().saturating_sub(1);
     drains()
-        .take(first.max(1))
-        .take_while(|drain| rate(drain) <= VARIES * last)
+        .take(later.max(1))
+        .take_while(|drain| rate(drain) <= LARGE_VARIES * last)
         .collect()
 }
 

@@ -329,7 +329,7 @@ fn open_to_stalls(points: &mut [PointSummary]) {
 
 /// True if the point has random reads of the small size over the whole volume, in a closed loop or
 /// offered.
-pub(super) fn is_small_read(point: &PointSummary) -> bool {
+fn is_small_read(point: &PointSummary) -> bool {
     matches!(
         point.coordinates,
         Coordinates::Depth { .. } | Coordinates::ClosingDepth { .. } | Coordinates::Rate { .. }

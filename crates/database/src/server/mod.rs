@@ -289,7 +289,7 @@ impl Server {
         self.end(&mut |_| ())
     }
 
-    /// Shuts the server down and removes everything that belongs to it, once. `say` is told that it takes
+    /// Shuts the server down and removes everything that belongs to it, once. `say` gets a line if it takes
     /// long.
     ///
     /// # Errors

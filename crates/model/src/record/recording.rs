@@ -277,6 +277,11 @@ impl StreamRecord {
             .filter_map(move |kind| kind.windows.get(at))
     }
 
+    /// Completed operations of window number `at`, from 0, of every kind.
+    pub fn done_at(&self, at: usize) -> u64 {
+        self.windows_at(at).map(|window| window.done).sum()
+    }
+
     /// Total of one kind of operation over all windows.
     pub fn total_of(&self, kind: Kind) -> Option<Window> {
         self.kinds

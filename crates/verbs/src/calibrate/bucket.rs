@@ -10,7 +10,7 @@ use super::request::CalibrateRequest;
 use rigel_analyse::PointSummary;
 use rigel_analyse::plan::search::{WINDOW, seed_of};
 use rigel_analyse::plan::visits::Visits;
-use rigel_analyse::search::bucket::{Pace, Regained, is_same_rate};
+use rigel_analyse::search::bucket::{LARGE_VARIES, Pace, Regained, is_same_rate};
 use rigel_model::{Arrivals, Coordinates, Load, Nanos, Point, Step, Stream, Until, WarmUp};
 
 /// The first pause.
@@ -28,9 +28,6 @@ const DRAINS_LEAST: u64 = 6;
 
 /// What lasts differs by less than this share from what is known to.
 const LASTS_WITHIN: f64 = 0.1;
-
-/// By how much single measurements of large reads vary where there is no credit.
-const LARGE_VARIES: f64 = 1.3;
 
 /// How long the storage is read after a pause at least.
 const READ_LEAST_S: f64 = 1.0;

@@ -1,12 +1,12 @@
 //! The plan of `calibrate`: searches for the storage's limits; each point is chosen by the results
 //! of the previous ones.
 //!
-//! The order is: tests for a cache; random reads at rising depth until throughput stops rising;
-//! depths in between around the knee; large reads; one sequential stream; a second visit to each of
-//! these in random order; offered rates under the latency bound: a few to find where it is met, then
-//! on both sides of that rate in turn; further visits; and closing measurements, at the knee and of
-//! large reads, which show whether the storage changed. Where a cache is suspected, parts of the volume are read again
-//! then. Writes come last, and only if the user asked for them.
+//! The order is: tests for a cache; random reads at rising depth until throughput stops rising, and at one far
+//! beyond; depths in between around the knee; large reads; one sequential stream; a second visit to each of these,
+//! but for large reads, in random order; offered rates under the latency bound: half load, nearly all of it, then on
+//! both sides of the rate at which it is met in turn; further visits; and closing measurements, at the knee and of
+//! large reads in one piece, which show whether the storage changed. Where a cache is suspected, parts of the volume
+//! are read again then. Writes come last, and only if the user asked for them.
 
 use super::bucket;
 use super::precondition::{self, PASSES as PRECONDITIONING};
@@ -73,8 +73,8 @@ const SEARCH_GAP: f64 = 0.01;
 /// A rate that is certainly kept, or certainly not, is offered this fraction beside one that may be either.
 const RATE_GAP: f64 = 0.05;
 
-/// Minimum measured time of a point of some of the ranks.
-const HOSTS_LEAST: Nanos = Nanos::from_secs(2);
+/// Minimum measured time of a point of some of the ranks, and of half load.
+const PIECE_LEAST: Nanos = Nanos::from_secs(2);
 
 /// Maximum depth of writes.
 const WRITES_MAX: u32 = 64;
@@ -164,7 +164,7 @@ impl Plan for CalibrateRequest {
         let mut point = self.point(coordinates, usable, seed);
         if coordinates.step() == Step::Rate && done.of(Step::Rate).next().is_none() {
             // Half load needs no queue to settle.
-            point.until = Until::Elapsed(self.point_least.max(HOSTS_LEAST).min(self.point_most));
+            point.until = Until::Elapsed(self.point_least.max(PIECE_LEAST).min(self.point_most));
         }
         Some(Visits::again(point, usable, done.points, seed))
     }
@@ -472,7 +472,7 @@ impl CalibrateRequest {
         };
         let stream = self.stream(load, Mix::READS, Pattern::Uniform, self.block);
         Point {
-            until: Until::Elapsed(self.point_least.max(HOSTS_LEAST)),
+            until: Until::Elapsed(self.point_least.max(PIECE_LEAST)),
             ..self.measured(coordinates, stream, seed)
         }
     }
@@ -923,7 +923,7 @@ impl<'a> DonePoints<'a> {
         let nearly_all = 0.9 * limit;
         let first = expected.map_or(nearly_all, |rate| rate.min(nearly_all));
         let last = expected.map_or(nearly_all, |rate| rate.min(0.97 * high));
-        let ladder = [0.5 * limit, first, nearly_all, last].into_iter();
+        let ladder = [0.5 * limit, first, nearly_all, last];
         let gap = SEARCH_GAP * high;
         let is_new = |rate: &f64| {
             let is_near = |(known, _): &(f64, &ClassSummary)| (known - rate).abs() <= gap;
@@ -932,10 +932,10 @@ impl<'a> DonePoints<'a> {
         let next = match (tried, low) {
             (1, _) if !is_broken(&measured[0]) => first,
             (1.., low) if low <= 0.0 => 0.5 * high,
-            _ => ladder
-                .clone()
-                .find(is_new)
-                .unwrap_or(f64::midpoint(low, high)),
+            _ => {
+                let mut ladder = ladder.into_iter();
+                ladder.find(is_new).unwrap_or(f64::midpoint(low, high))
+            }
         };
         // Down to a small part of the closed loop's rate until one is kept; then a few more.
         let certainly_broken = |class: &ClassSummary| {

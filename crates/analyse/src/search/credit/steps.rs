@@ -140,12 +140,7 @@ pub(crate) fn without_credit(records: &[PointRecord]) -> Option<PointRecord> {
 
 /// Completed operations of each of the first `windows`.
 pub(crate) fn counts(stream: &StreamRecord, windows: usize) -> Vec<f64> {
-    (0..windows)
-        .map(|at| {
-            let done = stream.windows_at(at).map(|window| window.done);
-            done.sum::<u64>() as f64
-        })
-        .collect()
+    (0..windows).map(|at| stream.done_at(at) as f64).collect()
 }
 
 /// A step down in a series of counts.
